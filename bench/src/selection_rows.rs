@@ -148,10 +148,17 @@ fn write_log(path: &Path, lines: usize) -> Option<()> {
         let timestamp = "2026-03-04T05:06:07.123456789Z".to_owned();
         records.push(record(timestamp, number, (4, 3)));
         if records.len() == 10_000 {
-            routing::runs::append(path, std::mem::take(&mut records)).ok()?;
+            routing::runs::append(
+                &base::seals::Seals::default(),
+                path,
+                std::mem::take(&mut records),
+            )
+            .ok()?;
         }
     }
-    routing::runs::append(path, records).ok().map(drop)
+    routing::runs::append(&base::seals::Seals::default(), path, records)
+        .ok()
+        .map(drop)
 }
 
 /// A line as contests of four candidates write it, with so many models and roles.

@@ -203,7 +203,7 @@ fn write_log(log: &Path, features: &Path) -> Option<()> {
         lines.push_str(&line.to_line());
         lines.push('\n');
     }
-    routing::runs::append(log, records).ok()?;
+    routing::runs::append(&base::seals::Seals::default(), log, records).ok()?;
     base::files::append_line(features, &lines, false).ok()?;
     Some(())
 }

@@ -22,6 +22,7 @@ use specialist::quota::{Source, View};
 use specialist::registry::{Registry, Version};
 use specialist::role_block::RoleBlock;
 use specialist::shadow;
+use specialist::state::Halts;
 
 use crate::measure::{median_time, middle};
 use crate::row::{Goal, Row};
@@ -209,7 +210,7 @@ fn decide() -> Duration {
             used: 0,
             window: 200,
         },
-        halt: None,
+        halts: Halts::default(),
         classifier: &classifier,
         declared: &Declared::nothing,
     };

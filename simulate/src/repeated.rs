@@ -46,8 +46,8 @@ pub(crate) fn figures(
         let (passing, reached) = (0.90, 0.5);
         let early = count(seed, "pass rate", |chance| {
             let mut windows = Windows::default();
-            (0..LENGTH).any(|_| {
-                windows.add(&record(chance.share() < passing, false));
+            (0..LENGTH).any(|run| {
+                windows.add(&record(run, chance.share() < passing, false), true);
                 let [passes, _] = windows.conditions();
                 passes.met()
             })
@@ -60,7 +60,8 @@ pub(crate) fn figures(
         let level = count(seed, levels, |chance| {
             let mut windows = Windows::default();
             (0..2 * LENGTH).any(|run| {
-                windows.add(&record(chance.share() < passing, chance.share() < reached));
+                let (passed, won) = (chance.share() < passing, chance.share() < reached);
+                windows.add(&record(run, passed, won), true);
                 // Before that the window of contests is not full.
                 run >= LENGTH && windows.conditions().iter().all(|one| one.met())
             })
@@ -131,10 +132,11 @@ fn curve(seed: u64, agreement: f64, settings: &Settings) -> Halting {
     }
 }
 
-fn record(passed: bool, won: bool) -> Record {
+/// One run; each has an input of its own.
+fn record(run: u64, passed: bool, won: bool) -> Record {
     Record {
         timestamp: String::new(),
-        prompt_hash: String::new(),
+        prompt_hash: format!("{run:x}"),
         model_id: "adapter".to_owned(),
         metric_version: String::new(),
         verifier_result: if passed { "PASS" } else { "FAIL" }.to_owned(),

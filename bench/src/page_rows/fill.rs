@@ -184,7 +184,8 @@ impl Filled {
             let timestamp = base::clock::text(self.created(number));
             selection_rows::record(timestamp, number, (MODELS, ROLES))
         });
-        routing::runs::append(path, records.collect()).expect("room");
+        routing::runs::append(&base::seals::Seals::default(), path, records.collect())
+            .expect("room");
     }
 
     /// Every role has a specialist with two versions; each twentieth dispatch was probed.

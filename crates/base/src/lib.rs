@@ -37,6 +37,7 @@ pub mod repository;
 pub mod running;
 pub mod sealed_files;
 pub mod second_copy;
+pub mod seals;
 pub mod settings_edit;
 pub mod specialist_paths;
 pub mod starter;

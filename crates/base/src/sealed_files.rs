@@ -163,7 +163,7 @@ impl SealedFiles {
     }
 
     /// The name of the file is covered, so that one file cannot stand for another.
-    fn mac(&self, path: &Path, body: &[u8]) -> String {
+    pub(crate) fn mac(&self, path: &Path, body: &[u8]) -> String {
         let mut bytes = path.to_string_lossy().into_owned().into_bytes();
         bytes.push(0);
         bytes.extend_from_slice(body);

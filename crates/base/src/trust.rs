@@ -25,7 +25,7 @@ use crate::starter;
 use crate::trust_store::TrustStore;
 use crate::workspace::Workspace;
 
-use self::record::{Confirmation, Record, covers, place, record_name};
+use self::record::{Confirmation, Halts, Record, covers, place, record_name};
 pub use self::record::{
     Confirming, HaltRecord, adopt_approval_key, confirm, confirm_next, forget, initialise,
     note_uses, record_approval_key, record_halts, record_keys, tell_once, uninitialise,
@@ -227,12 +227,18 @@ impl<'a> Trust<'a> {
         }
     }
 
-    /// Returns the roles that are halted as far as the trust store knows.
+    /// Returns what is halted as far as the trust store knows, by role.
     #[must_use]
-    pub fn halts(&self) -> BTreeMap<String, HaltRecord> {
-        self.record()
-            .map(|record| record.halts.clone())
-            .unwrap_or_default()
+    pub fn halts(&self) -> BTreeMap<String, Vec<HaltRecord>> {
+        let many = |(role, halts): (&String, &Halts)| match halts {
+            Halts::One(halt) => (role.clone(), vec![halt.clone()]),
+            Halts::Many(halts) => (role.clone(), halts.clone()),
+        };
+        let record = self.record();
+        record.map_or_else(
+            |_| BTreeMap::new(),
+            |record| record.halts.iter().map(many).collect(),
+        )
     }
 
     /// Checks a key that signs or verifies evidence.

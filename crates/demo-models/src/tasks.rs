@@ -321,12 +321,16 @@ pub fn schema(role: &str) -> Value {
     }
 }
 
-/// An exam of so many cases: each wants exactly the right answer.
+/// An exam of so many cases with different inputs: each wants exactly the right answer.
 #[must_use]
 pub fn exam(role: &str, cases: usize) -> Value {
-    let case = |number: usize| {
-        // Far from the numbers of the dispatches.
-        let input = input(role, 1000 + number * 3);
+    // Far from the numbers of the dispatches.
+    let mut seen = std::collections::BTreeSet::new();
+    let inputs = (0..100 * cases).map(|number| input(role, 1000 + number * 3));
+    let inputs = inputs
+        .filter(|input| seen.insert(input.clone()))
+        .take(cases);
+    let case = |input: String| {
         let right = right(role, &input);
         json!({
             "input": input, "expected_format": "json_schema",
@@ -336,7 +340,7 @@ pub fn exam(role: &str, cases: usize) -> Value {
     };
     json!({
         "audit_id": format!("{role}-exam"), "version": "v1",
-        "test_cases": (0..cases).map(case).collect::<Vec<_>>(),
+        "test_cases": inputs.map(case).collect::<Vec<_>>(),
     })
 }
 

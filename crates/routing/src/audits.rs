@@ -11,10 +11,13 @@ use selection::manifest::Problem;
 use selection::metric::Metric;
 use selection::verifier::{Declared, Outcome};
 use selection::{canonical, output, refusal};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::verifiers::{Subject, Verifiers};
 use base::files::{self, Action, FileError, Lock, Privacy};
+use base::seals::Seals;
+use base::trust::Doubt;
 
 pub mod kept;
 
@@ -159,7 +162,32 @@ pub fn record_path(folder: &Path, role: &str, version: &str, exam_hash: &str) ->
 #[derive(Debug)]
 pub struct Unfinished {
     path: PathBuf,
+    seals: Seals,
+    head: String,
 }
+
+/// An answer of such a run, with its seal.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    #[serde(flatten)]
+    given: Given,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seal: Option<String>,
+}
+
+impl Kept {
+    /// The exam is covered, so that an answer to one does not count for another.
+    fn covered(&self, head: &str) -> String {
+        let given = serde_json::to_value(&self.given).unwrap_or_default();
+        format!("{head}\n{}", canonical::text(&given))
+    }
+}
+
+/// What answers of a run that is not finished are sealed as.
+const UNFINISHED: &str = "audit answer";
+
+/// What a record is sealed as.
+const RECORD: &str = "audit record";
 
 impl Unfinished {
     /// Opens what is there for this exam under this metric, or begins anew. Hands out the answers so far.
@@ -167,6 +195,7 @@ impl Unfinished {
     /// # Errors
     /// The file cannot be read or written.
     pub fn open(
+        seals: &Seals,
         record: &Path,
         set: &AuditSet,
         metric: &Metric,
@@ -183,16 +212,25 @@ impl Unfinished {
         };
         let mut lines = text.lines();
         if lines.next() == Some(head.as_str()) {
+            let counts = |kept: &Kept| {
+                let covered = kept.covered(&head);
+                let found = seals.check(UNFINISHED, covered.as_bytes(), kept.seal.as_deref());
+                found.is_ok()
+            };
             let mut done: Vec<Given> = lines
                 .filter_map(|line| serde_json::from_str(line).ok())
+                .filter(counts)
+                .map(|kept| kept.given)
                 .collect();
             done.retain(|given| given.index < set.cases.len());
             done.sort_by_key(|given| given.index);
             done.dedup_by_key(|given| given.index);
-            return Ok((Self { path }, done));
+            let seals = seals.clone();
+            return Ok((Self { path, seals, head }, done));
         }
         files::write(&path, format!("{head}\n").as_bytes(), Privacy::Shared)?;
-        Ok((Self { path }, Vec::new()))
+        let seals = seals.clone();
+        Ok((Self { path, seals, head }, Vec::new()))
     }
 
     /// When the last answer was kept, in nanoseconds since 1970; nothing where that is not known.
@@ -208,7 +246,14 @@ impl Unfinished {
     /// # Errors
     /// It cannot be written.
     pub fn add(&self, given: &Given) -> Result<(), FileError> {
-        let line = serde_json::to_string(given).unwrap_or_default();
+        let mut kept = Kept {
+            given: given.clone(),
+            seal: None,
+        };
+        kept.seal = self
+            .seals
+            .seal(UNFINISHED, kept.covered(&self.head).as_bytes());
+        let line = serde_json::to_string(&kept).unwrap_or_default();
         let _alone = Lock::take(&self.path)?;
         files::append_line(&self.path, &format!("{line}\n"), false).map(drop)
     }
@@ -220,13 +265,27 @@ impl Unfinished {
     }
 }
 
-/// Writes a record.
+/// Checks that `roleos` wrote a record, where that is needed for it to count.
+///
+/// # Errors
+/// Why it does not count.
+pub fn check(seals: &Seals, record: &AuditRecord) -> Result<(), Doubt> {
+    let text = record.sealed_text();
+    seals.check(RECORD, text.as_bytes(), record.seal.as_deref())
+}
+
+/// Seals a record and writes it.
 ///
 /// # Errors
 /// It cannot be written.
-pub fn save(path: &Path, record: &AuditRecord) -> Result<(), FileError> {
+pub fn save(seals: &Seals, path: &Path, record: &AuditRecord) -> Result<(), FileError> {
+    let seal = seals.seal(RECORD, record.sealed_text().as_bytes());
+    let record = AuditRecord {
+        seal,
+        ..record.clone()
+    };
     files::make_directory(files::parent(path), Privacy::Shared)?;
-    let mut text = serde_json::to_string_pretty(record).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(&record).unwrap_or_default();
     text.push('\n');
     files::write(path, text.as_bytes(), Privacy::Shared)
 }
@@ -285,11 +344,15 @@ pub struct Rescored {
 ///
 /// # Errors
 /// A record cannot be written.
-pub fn rescore(folder: &Path, metric: &Metric) -> Result<Vec<Rescored>, FileError> {
+pub fn rescore(seals: &Seals, folder: &Path, metric: &Metric) -> Result<Vec<Rescored>, FileError> {
     let mut rescored = Vec::new();
     for (path, mut record) in all(folder) {
+        // One that does not count stays as it is, so that it does not count afterwards either.
+        if check(seals, &record).is_err() {
+            continue;
+        }
         let (before, after) = record.rescore(metric);
-        save(&path, &record)?;
+        save(seals, &path, &record)?;
         rescored.push(Rescored {
             role: record.role,
             version: record.version,

@@ -258,25 +258,31 @@ pub fn opinions(path: &Path) -> Result<(Vec<Opinion>, u64), FileError> {
     if !bad.is_empty() {
         return Ok((Vec::new(), lines));
     }
-    let mut last = BTreeMap::new();
+    // The last word on each answer, in the order in which they were said.
+    let (mut last, mut number) = (BTreeMap::new(), 0_u64);
     let unreadable = read(path, |line| {
         let subject = line.subject;
         let named = subject.role.zip(subject.version).zip(line.acceptable);
         if let Some(((role, version), acceptable)) = named {
             let trace_id = line.said.trace_id;
-            last.insert(
-                (trace_id.clone(), version.clone()),
-                Opinion {
-                    trace_id,
-                    role,
-                    version,
-                    acceptable,
-                    input: subject.prompt_hash.zip(subject.features),
-                },
-            );
+            number += 1;
+            let opinion = Opinion {
+                trace_id: trace_id.clone(),
+                sender: line.sender,
+                role,
+                version: version.clone(),
+                acceptable,
+                input: subject.prompt_hash.zip(subject.features),
+            };
+            last.insert((trace_id, version), (number, opinion));
         }
     })?;
-    Ok((last.into_values().collect(), unreadable))
+    let mut last: Vec<(u64, Opinion)> = last.into_values().collect();
+    last.sort_by_key(|(number, _)| *number);
+    Ok((
+        last.into_iter().map(|(_, opinion)| opinion).collect(),
+        unreadable,
+    ))
 }
 
 /// Looks for a dispatch in the logs: the run log first, which knows most, then the field log and the gateway's requests.

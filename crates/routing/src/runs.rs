@@ -10,6 +10,8 @@ use selection::run_log::check::{Bad, Checker};
 use selection::run_log::{FIRST, MAX_LINE, Record, link};
 
 use base::files::{self, Action, FileError, Lock, Tail};
+use base::seals::Seals;
+use base::trust::Doubt;
 use base::workspace::Workspace;
 
 mod head;
@@ -24,13 +26,14 @@ pub fn path(workspace: &Workspace) -> PathBuf {
 }
 
 /// Appends the lines of one contest, linked to what is there. A contest that a crash tore is set aside first, and the
-/// answer says so. What is written survives the end of this process.
+/// answer says so; so are lines that something else wrote, where only sealed ones count. What is written survives the end
+/// of this process.
 ///
 /// # Errors
 /// The log cannot be locked, read or written.
-pub fn append(path: &Path, mut records: Vec<Record>) -> Result<Tail, FileError> {
+pub fn append(seals: &Seals, path: &Path, mut records: Vec<Record>) -> Result<Tail, FileError> {
     let _alone = Lock::beside(path)?;
-    let tail = head::repair(path)?;
+    let tail = head::repair(seals, path)?;
     let mut prev = last_line(path, MAX_LINE)?.map_or_else(|| FIRST.to_owned(), |line| link(&line));
     let mut lines = String::new();
     for record in &mut records {
@@ -40,8 +43,9 @@ pub fn append(path: &Path, mut records: Vec<Record>) -> Result<Tail, FileError> 
         lines.push_str(&line);
         lines.push('\n');
     }
+    head::write(seals, path, lines.len() as u64, &prev)?;
     files::append_line(path, &lines, false)?;
-    head::write(path, &prev)?;
+    head::write(seals, path, 0, &prev)?;
     Ok(tail)
 }
 
@@ -55,7 +59,7 @@ pub fn report(path: &Path, tail: Tail) -> Result<(), FileError> {
         Tail::Torn => {
             let aside = head::torn(path);
             let why = format!(
-                "a crash had torn its last contest, which was set aside as `{}`; the new lines are kept",
+                "a crash had torn its last contest, or something else than roleos had written to it; that was set aside as `{}`; the new lines are kept",
                 aside.display()
             );
             Err(FileError::new(Action::Append, path, io::Error::other(why)))
@@ -187,33 +191,54 @@ fn tail(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn verify(path: &Path, metrics: Vec<Metric>) -> Result<(u64, Vec<Bad>), FileError> {
-    let found = computed(path, metrics.clone())?;
+pub fn verify(
+    seals: &Seals,
+    path: &Path,
+    metrics: Vec<Metric>,
+) -> Result<(u64, Vec<Bad>), FileError> {
+    let found = computed(seals, path, metrics.clone())?;
     if found.1.is_empty() {
         return Ok(found);
     }
     match Lock::beside(path) {
-        Ok(_alone) => computed(path, metrics),
+        Ok(_alone) => computed(seals, path, metrics),
         Err(_) => Ok(found),
     }
 }
 
-fn computed(path: &Path, metrics: Vec<Metric>) -> Result<(u64, Vec<Bad>), FileError> {
+fn computed(
+    seals: &Seals,
+    path: &Path,
+    metrics: Vec<Metric>,
+) -> Result<(u64, Vec<Bad>), FileError> {
     let mut checker = Checker::new(metrics);
     let head = head::read(path)?;
-    let mut reached = head.is_none();
+    let (mut reached, mut last) = (head.is_none(), FIRST.to_owned());
     lines(path, |line| {
-        reached = reached || head.as_ref().is_some_and(|head| head.last == link(line));
+        last = link(line);
+        reached = reached || head.as_ref().is_some_and(|head| head.ends_at(&last));
         checker.line(line);
     })?;
     let (lines, mut bad) = checker.finish();
-    if !reached {
-        let reason = "the log ends before the last line that was written to it: lines were taken off its end or changed";
-        bad.push(Bad {
-            line: lines + 1,
-            reason: reason.to_owned(),
-        });
-    }
+    let ended = head.as_ref().is_some_and(|head| head.ends_at(&last));
+    let sealed = || {
+        head.as_ref()
+            .map_or(Err(Doubt::NotConfirmed), |head| head.check(seals))
+    };
+    let reason = if !reached && !ended {
+        Some("the log ends before the last line that was written to it: lines were taken off its end or changed".to_owned())
+    } else if lines > 0 && seals.is_enforced() {
+        let doubt = sealed().err().or((!ended).then_some(Doubt::Changed));
+        doubt.map(|doubt| {
+            format!("the log does not count: {doubt}; move it away, and a new one begins")
+        })
+    } else {
+        None
+    };
+    bad.extend(reason.map(|reason| Bad {
+        line: lines + 1,
+        reason,
+    }));
     Ok((lines, bad))
 }
 

@@ -21,6 +21,7 @@ use crate::feedback;
 use crate::runs;
 use crate::specialists::Stamp;
 use base::files::{self, FileError, Lock, Privacy};
+use base::seals::Seals;
 use base::workspace::Workspace;
 
 /// Largest selector that is read.
@@ -104,7 +105,7 @@ pub struct Lessons {
     pub contests: u64,
     /// Contests of which nothing tells which answers were acceptable.
     pub without_reference: u64,
-    /// Answers of which a user said what they were worth.
+    /// Answers of which a user said what they were worth, as far as that counts.
     pub feedback: u64,
     /// Lines of a file that could not be read, and of feedback whose links do not hold.
     pub unreadable: u64,
@@ -129,7 +130,8 @@ fn gather(log: &Path, features: &Path, said: Option<&Path>) -> Result<Lessons, F
     if let Some(path) = said {
         let (opinions, passed_over) = feedback::opinions(path)?;
         unreadable += passed_over;
-        counted = opinions
+        counted = examples
+            .bounded(opinions)
             .into_iter()
             .map(|opinion| u64::from(examples.feedback(opinion)))
             .sum();
@@ -157,7 +159,7 @@ fn gather(log: &Path, features: &Path, said: Option<&Path>) -> Result<Lessons, F
 /// One of the files cannot be read, or the run log's chain or a reward in it does not hold.
 pub fn lessons_of(workspace: &Workspace) -> Result<Lessons, SelectorError> {
     let log = runs::path(workspace);
-    let (_, bad) = runs::verify(&log, runs::metrics(workspace)?)?;
+    let (_, bad) = runs::verify(&Seals::of(workspace), &log, runs::metrics(workspace)?)?;
     if let Some(first) = bad.first() {
         let why = format!("line {}: {}", first.line, first.reason);
         return Err(SelectorError::BrokenLog(why));
@@ -243,7 +245,7 @@ impl Judge {
         let book = match self.book() {
             Ok(book) => book,
             Err(error) => {
-                let unknown = |_: &&Version| Verdict::OodUnknown(said(&error));
+                let unknown = |_: &&Version| Verdict::Damaged(said(&error));
                 return versions.iter().map(unknown).collect();
             }
         };
@@ -302,7 +304,7 @@ fn said(error: &SelectorError) -> String {
 impl Classifier for Judge {
     fn is_ood(&self, role: &str, input: &Value, version: &Version) -> Result<bool, String> {
         match self.judge(role, input, &[version]).pop() {
-            Some(Verdict::OodUnknown(why)) => Err(why),
+            Some(Verdict::OodUnknown(why) | Verdict::Damaged(why)) => Err(why),
             Some(Verdict::Scored(_) | Verdict::ScoreUnknown(_)) => Ok(false),
             _ => Ok(true),
         }
@@ -310,7 +312,9 @@ impl Classifier for Judge {
 
     fn score(&self, role: &str, input: &Value, version: &Version) -> Result<f64, String> {
         match self.judge(role, input, &[version]).pop() {
-            Some(Verdict::OodUnknown(why) | Verdict::ScoreUnknown(why)) => Err(why),
+            Some(Verdict::OodUnknown(why) | Verdict::ScoreUnknown(why) | Verdict::Damaged(why)) => {
+                Err(why)
+            }
             Some(Verdict::Scored(fit)) => Ok(fit.score),
             _ => Ok(0.0),
         }

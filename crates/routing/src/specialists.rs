@@ -1,7 +1,7 @@
 //! The specialists' files: registry, state, events, probes, field log. What is decided with them is decided in `specialist`.
 //!
 //! Reading order: [`Paths`] and [`Settings`], [`Specialists`], then `dispatch` (one dispatch from the gate to the probe),
-//! `contest` (who takes part when several are asked), `operate` and `pointing` (what an operator does), `trial` (how a canary ends),
+//! `contest` (who takes part when several are asked), `operate` and `pointing` (what an operator does), `exams` (what speaks for a version), `trial` (how a canary ends),
 //! [`certify`] (what the evidence does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
 //! say), [`spending`] (what the general model cost today).
 //!
@@ -27,7 +27,8 @@ use base::config::Config;
 use base::config::specialist::{ClaimedLevels, HaltRule, QuotaScope};
 use base::environment::Environment;
 use base::files::{self, FileError, Lock, Tail};
-use base::trust::{self, Belief, Confirming, HaltRecord, Kind, Trust};
+use base::seals::Seals;
+use base::trust::{self, Belief, Confirming, Doubt, HaltRecord, Kind, Trust};
 
 pub use base::specialist_paths::{Named, Paths};
 
@@ -36,7 +37,7 @@ use self::role_blocks::RoleBlocks;
 
 pub use self::contest::{Entrant, LeftOut, Opened, Wanted};
 pub use self::dispatch::{Asked, Begun, Compared, Probed, Settled};
-pub use self::operate::{OperateError, Operator, Registered, Repaired};
+pub use self::operate::{Cleared, OperateError, Operator, Registered, Repaired};
 pub use self::pointing::{Moved, Promotion};
 pub use self::route::{Candidate, Route};
 
@@ -44,6 +45,7 @@ pub mod certify;
 pub mod command;
 mod contest;
 mod dispatch;
+mod exams;
 mod lease;
 mod logs;
 mod operate;
@@ -142,6 +144,7 @@ pub struct Specialists {
     blocks: RoleBlocks,
     chance: Chance,
     leases: Leases,
+    seals: Seals,
 }
 
 /// A registry as it was read.
@@ -183,6 +186,7 @@ impl Specialists {
         let blocks = RoleBlocks::new(paths.roles.clone());
         Self {
             leases: Leases::beside(&paths.state),
+            seals: Seals::of(&paths.workspace),
             paths,
             settings,
             registry: Mutex::default(),
@@ -204,6 +208,12 @@ impl Specialists {
         &self.paths
     }
 
+    /// What says whether `roleos` wrote evidence here.
+    #[must_use]
+    pub fn seals(&self) -> &Seals {
+        &self.seals
+    }
+
     /// What was set.
     #[must_use]
     pub fn settings(&self) -> &Settings {
@@ -216,6 +226,18 @@ impl Specialists {
     /// The file cannot be read.
     pub fn registry(&self) -> Result<Arc<Registry>, FileError> {
         Ok(self.see()?.registry)
+    }
+
+    /// Returns `true` if a role was ever named here: in the registry, in the state or in the events. A registry that cannot
+    /// be read at all may name any role.
+    #[must_use]
+    pub fn was_named(&self, role: &str) -> bool {
+        let registry = self.registry().ok();
+        registry.is_none_or(|registry| registry.names(role).unwrap_or(true))
+            || self.state().is_ok_and(|state| state.slot(role).is_some())
+            || self
+                .events()
+                .is_ok_and(|log| log.events.iter().any(|one| one.role == role))
     }
 
     /// The registry as it is now, and whether it may be followed.
@@ -303,15 +325,42 @@ impl Specialists {
     /// The file is there and cannot be used. It is left as it is.
     pub fn state(&self) -> Result<State, Unreadable> {
         let mut state = self.written_state()?;
+        if self.state_doubt().is_some() {
+            state.doubt_agreement();
+        }
         state.release(|reservation| self.leases.is_abandoned(reservation));
-        for (role, halt) in Trust::of(&self.paths.workspace).halts() {
-            let HaltRecord { reason, since } = halt;
-            state
-                .slot_mut(&role)
-                .halt
-                .get_or_insert(Halt { reason, since });
+        for (role, halts) in Trust::of(&self.paths.workspace).halts() {
+            let slot = state.slot_mut(&role);
+            for halt in halts {
+                let HaltRecord {
+                    version,
+                    reason,
+                    since,
+                } = halt;
+                let halt = Halt { reason, since };
+                match version {
+                    Some(version) => drop(slot.halts.entry(version).or_insert(halt)),
+                    None => drop(slot.halt.get_or_insert(halt)),
+                }
+            }
         }
         Ok(state)
+    }
+
+    /// Returns why the probes that the state counts as agreed do not count: something else than `roleos` wrote it, or it is
+    /// missing and its logs are not sealed.
+    #[must_use]
+    pub fn state_doubt(&self) -> Option<Doubt> {
+        if !self.seals.is_enforced() {
+            return None;
+        }
+        let bytes = read_or_nothing(&self.paths.state, MAX_FILE).ok().flatten();
+        let Some(bytes) = bytes else {
+            return self.paths.probes.exists().then_some(Doubt::NotConfirmed);
+        };
+        let text = String::from_utf8(bytes).unwrap_or_default();
+        let (body, seal) = unsealed(&text);
+        self.seals.check(STATE, body.as_bytes(), seal).err()
     }
 
     /// The state as its file, else the logs say.
@@ -350,6 +399,29 @@ impl Specialists {
     /// Adds an event to its log.
     fn note(&self, path: &Path, event: &Event, durable: bool) -> Result<Tail, FileError> {
         append(path, &event.line(), durable)
+    }
+}
+
+/// What the state is sealed as.
+const STATE: &str = "specialist state";
+
+/// What comes before the seal at the end of the state's text.
+const SEAL_KEY: &str = ",\n  \"seal\": \"";
+
+/// Returns the text of a state with its seal as the last key.
+fn sealed(seals: &Seals, text: String) -> String {
+    let body = text.trim_end().strip_suffix('}').map(str::trim_end);
+    match (body, seals.seal(STATE, text.as_bytes())) {
+        (Some(body), Some(seal)) => format!("{body}{SEAL_KEY}{seal}\"\n}}\n"),
+        _ => text,
+    }
+}
+
+/// Returns the text that a seal covers, and the seal.
+fn unsealed(text: &str) -> (String, Option<&str>) {
+    match text.rsplit_once(SEAL_KEY) {
+        Some((body, rest)) => (format!("{body}\n}}\n"), rest.strip_suffix("\"\n}\n")),
+        None => (text.to_owned(), None),
     }
 }
 

@@ -2,6 +2,11 @@
 //!
 //! A case with an expected output is passed by a right answer: one that is equal after canonicalisation, or whose quality
 //! reaches the floor. A set or a case can ask for equality alone, or leave the decision to its verifier.
+//!
+//! Only graded cases count for a certificate, and each input once: a case is graded when something in it knows the right
+//! answer, and not only the form of one.
+
+use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 use statistics::ERROR;
@@ -12,6 +17,7 @@ use crate::canonical;
 use crate::manifest::Problem;
 use crate::verifier::Kind;
 
+mod baseline;
 pub mod draft;
 pub mod record;
 
@@ -70,6 +76,11 @@ pub struct Case {
     pub expected_output: Option<String>,
     /// How an answer is compared with it.
     pub grading: Grading,
+    /// Whether something in it knows a right answer: an expected output, tests, a rule that names the answer, or a verifier
+    /// that is said to decide and that is not the same for every input.
+    pub graded: bool,
+    /// The first case with the same input.
+    pub copy_of: Option<usize>,
 }
 
 /// A checked set.
@@ -144,6 +155,7 @@ impl AuditSet {
         if !problems.is_empty() {
             return Err(problems);
         }
+        mark(&mut cases);
         Ok(Self {
             audit_id,
             version,
@@ -186,7 +198,42 @@ impl Case {
             config: config.clone(),
             expected_output,
             grading,
+            graded: false,
+            copy_of: None,
         })
+    }
+
+    /// Returns `true` if the verifier alone tells a right answer from a wrong one.
+    fn verifier_grades(&self, is_uniform: bool) -> bool {
+        let rule = self.config.get("rule").and_then(Value::as_str);
+        let names_answer =
+            self.kind == Kind::RuleCheck && matches!(rule, Some("exact" | "numeric"));
+        // A command sees the input. A schema and a rule do not: one that fits every input knows the form alone.
+        let sees_input = matches!(self.kind, Kind::UnitTest | Kind::StaticAnalysis);
+        names_answer || (self.grading.rule == Match::Verifier && (sees_input || !is_uniform))
+    }
+}
+
+/// Finds out which cases are graded and which repeat the input of another.
+fn mark(cases: &mut [Case]) {
+    let first = cases.first().map(|case| (case.kind, case.config.clone()));
+    let is_uniform = first.is_some_and(|(kind, config)| {
+        let same = |case: &Case| case.kind == kind && case.config == config;
+        cases.iter().all(same)
+    });
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for (index, case) in cases.iter_mut().enumerate() {
+        case.graded = case.expected_output.is_some() || case.verifier_grades(is_uniform);
+        let known = *seen.entry(canonical_input(&case.input)).or_insert(index);
+        case.copy_of = (known != index).then_some(known);
+    }
+}
+
+/// Returns the input without what makes no difference: as canonical JSON where it is JSON, else with single spaces.
+fn canonical_input(input: &str) -> String {
+    match serde_json::from_str::<Value>(input) {
+        Ok(value) => canonical::text(&value),
+        Err(_) => input.split_whitespace().collect::<Vec<_>>().join(" "),
     }
 }
 
@@ -220,6 +267,8 @@ pub struct Answer {
     pub quality: f64,
     /// What it was worth.
     pub reward: f64,
+    /// Whether another case of the exam has the same input; it proves nothing more.
+    pub is_copy: bool,
 }
 
 impl Answer {
@@ -258,6 +307,7 @@ impl Report {
         let comparison = baseline.map(|before| {
             let pairs = answers.iter().zip(before);
             let differences: Vec<f64> = pairs
+                .filter(|(now, _)| !now.is_copy)
                 .map(|(now, before)| now.quality - before.quality)
                 .collect();
             Comparison::of(&differences, ERROR)
@@ -374,6 +424,80 @@ mod tests {
         );
     }
 
+    /// What in a case knows a right answer, and which inputs are the same.
+    #[test]
+    fn cases_are_graded_by_what_knows_the_answer_and_inputs_count_once() {
+        let schema = json!({ "schema": { "type": "object" } });
+        let exact = json!({ "rule": "exact", "expected": "A" });
+        let contains = |text: &str| json!({ "rule": "contains", "text": text });
+        let case = |input: &str, kind: &str, config: &Value| json!({ "input": input, "expected_format": kind, "verifier_config": config });
+        let said = |mut case: Value| {
+            case["match"] = json!("verifier");
+            case
+        };
+        let answered = |mut case: Value| {
+            case["expected_output"] = json!("A");
+            case
+        };
+        let table = [
+            (
+                "a form",
+                vec![case("a", "json_schema", &schema)],
+                vec![false],
+            ),
+            (
+                "a known answer",
+                vec![answered(case("a", "json_schema", &schema))],
+                vec![true],
+            ),
+            (
+                "a rule that names it",
+                vec![case("a", "rule_check", &exact)],
+                vec![true],
+            ),
+            (
+                "tests",
+                vec![case("a", "unit_test", &json!({ "command": ["t"] }))],
+                vec![true],
+            ),
+            (
+                "one form for all, said to decide",
+                vec![
+                    said(case("a", "json_schema", &schema)),
+                    said(case("b", "json_schema", &schema)),
+                ],
+                vec![false, false],
+            ),
+            (
+                "verifiers of their own, said to decide",
+                vec![
+                    said(case("a", "rule_check", &contains("x"))),
+                    said(case("b", "rule_check", &contains("y"))),
+                    case("c", "rule_check", &contains("z")),
+                ],
+                vec![true, true, false],
+            ),
+        ];
+        for (name, cases, graded) in table {
+            let value = json!({ "audit_id": "s", "version": "v1", "test_cases": cases });
+            let set = AuditSet::parse(&value).unwrap();
+            let found: Vec<bool> = set.cases.iter().map(|case| case.graded).collect();
+            assert_eq!(found, graded, "{name}");
+        }
+        let inputs = [
+            "a  b",
+            " a b\n",
+            "{\"x\": 1, \"y\":2}",
+            "{\"y\":2,\"x\":1}",
+            "c",
+        ];
+        let cases: Vec<Value> = inputs.map(|input| case(input, "rule_check", &exact)).into();
+        let value = json!({ "audit_id": "s", "version": "v1", "test_cases": cases });
+        let copies = AuditSet::parse(&value).unwrap().cases;
+        let copies: Vec<Option<usize>> = copies.iter().map(|case| case.copy_of).collect();
+        assert_eq!(copies, [None, Some(0), None, Some(2), None]);
+    }
+
     #[test]
     fn the_hash_is_of_the_content() {
         let one = AuditSet::parse(&sound()).unwrap();
@@ -392,6 +516,7 @@ mod tests {
             right: true,
             quality: f64::from(u8::from(passed)),
             reward,
+            is_copy: false,
         };
         let before = [answer(true, 1.0), answer(false, 0.0), answer(true, 1.0)];
         let better = Report::of(
@@ -415,6 +540,17 @@ mod tests {
             Some(&before),
         );
         assert!(slower.holds(0.0), "time decides no exam");
+        let copy = Answer {
+            is_copy: true,
+            ..answer(true, 1.0)
+        };
+        let copied = [vec![answer(false, 0.0)], vec![copy; 40]].concat();
+        let found = Report::of(&copied, Some(&vec![answer(true, 1.0); 41])).comparison;
+        assert_eq!(
+            found.map(|found| found.n),
+            Some(1),
+            "forty copies prove nothing"
+        );
         assert!(Report::of(&[], None).holds(0.0));
     }
 }

@@ -13,6 +13,8 @@ use statistics::{ERROR, sequence};
 pub struct Evidence<'a> {
     /// Its newest exam.
     pub audit: Option<&'a AuditRecord>,
+    /// Why a newer record of an exam does not count.
+    pub audit_doubt: Option<&'a str>,
     /// Its last runs and contests under the present metric.
     pub windows: &'a Windows,
     /// Whether the run log is whole: its chain and every reward in it; why not. A log that is not counts for nothing.
@@ -24,7 +26,7 @@ pub struct Evidence<'a> {
 }
 
 /// Shadow probes of a version since the last clearing.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shadow {
     /// Probes of its answers.
     pub probes: u64,
@@ -34,8 +36,10 @@ pub struct Shadow {
     pub needed: u64,
     /// The share of disagreement that is tolerated.
     pub tau: f64,
-    /// Whether the role is halted.
+    /// Whether it is halted.
     pub halted: bool,
+    /// Why earlier agreements do not count.
+    pub doubt: Option<String>,
 }
 
 /// One condition with its numbers.
@@ -74,7 +78,7 @@ impl Assessment {
 /// Weighs the evidence.
 #[must_use]
 pub fn assess(evidence: &Evidence<'_>) -> Assessment {
-    let mut checks = exam(evidence.audit);
+    let mut checks = exam(evidence.audit, evidence.audit_doubt);
     checks.push(run_log(&evidence.run_log));
     checks.extend(evidence.windows.conditions().iter().map(window));
     checks.push(supply_chain(&evidence.supply_chain));
@@ -95,7 +99,7 @@ fn percent(rate: Rate) -> String {
     )
 }
 
-fn exam(audit: Option<&AuditRecord>) -> Vec<Check> {
+fn exam(audit: Option<&AuditRecord>, doubt: Option<&str>) -> Vec<Check> {
     let check = |name, met, said, rate| Check {
         level: 1,
         name,
@@ -104,7 +108,7 @@ fn exam(audit: Option<&AuditRecord>) -> Vec<Check> {
         rate,
     };
     let Some(record) = audit else {
-        let said = "no audit was run".to_owned();
+        let said = doubt.map_or_else(|| "no audit was run".to_owned(), str::to_owned);
         return vec![check("audit pass rate", false, said, None)];
     };
     let wrong = match record.wrong_answers {
@@ -115,10 +119,11 @@ fn exam(audit: Option<&AuditRecord>) -> Vec<Check> {
         ),
     };
     let said = format!(
-        "{}; {PASS_PERCENT} % are needed{wrong}",
-        percent(record.rate())
+        "{} graded, {} of all {}; {PASS_PERCENT} % are needed{wrong}",
+        percent(record.proof()),
+        record.passed,
+        record.cases
     );
-    let size = format!("{} cases; {MIN_CASES} are needed", record.cases);
     let (holds, against) = match &record.baseline {
         None => (true, "no baseline to compare with".to_owned()),
         Some(baseline) => (baseline.holds(), baseline.said()),
@@ -126,11 +131,16 @@ fn exam(audit: Option<&AuditRecord>) -> Vec<Check> {
     vec![
         check(
             "audit pass rate",
-            passes(record.rate()),
+            passes(record.rate()) && passes(record.proof()),
             said,
-            Some(record.rate()),
+            Some(record.proof()),
         ),
-        check("audit size", record.cases >= MIN_CASES, size, None),
+        check(
+            "audit size",
+            record.proof().n >= MIN_CASES,
+            record.proof_said(),
+            None,
+        ),
         check("audit comparison", holds, against, None),
     ]
 }
@@ -195,17 +205,16 @@ fn shadow(shadow: &Shadow) -> Check {
     let enough = shadow.probes >= shadow.needed.max(1);
     let required = 1.0 - shadow.tau;
     let agrees = sequence::is_above(shadow.agreed, shadow.probes, required, ERROR);
-    let halted = if shadow.halted {
-        "; the role is halted"
-    } else {
-        ""
-    };
+    let halted = if shadow.halted { "; it is halted" } else { "" };
+    let doubt = shadow.doubt.as_ref().map_or_else(String::new, |doubt| {
+        format!("; agreements in the state do not count: {doubt}; later probes will")
+    });
     Check {
         level: 3,
         name: "shadow agreement",
         met: enough && agrees && !shadow.halted,
         said: format!(
-            "{}; {} probes are needed, and enough of them to be above {:.0} % at an error of {:.0} %{halted}",
+            "{}; {} probes are needed, and enough of them to be above {:.0} % at an error of {:.0} %{halted}{doubt}",
             percent(found),
             shadow.needed,
             100.0 * required,
@@ -220,7 +229,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::audit::record::Baseline;
+    use crate::audit::record::{Baseline, Given};
     use crate::run_log::{More, Record};
 
     fn audit(passed: u64, difference: f64) -> AuditRecord {
@@ -230,6 +239,7 @@ mod tests {
             role: "editor".to_owned(),
             version: "v2".to_owned(),
             model_id: "a".to_owned(),
+            subject: None,
             exam_hash: "e".to_owned(),
             audit_id: "s".to_owned(),
             audit_version: "v1".to_owned(),
@@ -240,7 +250,7 @@ mod tests {
             passed,
             verifier_failures: 40 - passed,
             wrong_answers: 0,
-            graded: 0,
+            graded: 40,
             pass_rate: found.value,
             pass_low: found.low,
             pass_high: found.high,
@@ -256,14 +266,79 @@ mod tests {
             }),
             ok: true,
             scores: BTreeMap::new(),
-            answers: Vec::new(),
+            answers: (0..40).map(|index| answer(index, index < passed)).collect(),
+            seal: None,
+        }
+    }
+
+    fn answer(index: u64, right: bool) -> Given {
+        let index = usize::try_from(index).unwrap();
+        Given {
+            index,
+            verifier_result: "PASS".to_owned(),
+            reason: None,
+            q1: None,
+            right: Some(right),
+            cost: 0.0,
+            refusal_penalty: 0.0,
+            reward: 1.0,
+            time_ms: 1,
+            output_tokens: 1,
+            output_hash: String::new(),
+            output: serde_json::Value::Null,
+            expected_output: None,
+            copy_of: None,
+        }
+    }
+
+    /// The finding: sixty cases of which none was graded, and forty copies of one case, certified.
+    #[test]
+    fn cases_that_were_not_graded_and_copies_certify_nothing() {
+        type Change = fn(&mut Given);
+        let table: [(&str, usize, Change, &str); 3] = [
+            (
+                "ungraded",
+                11,
+                |one| one.right = None,
+                "11 do not count: not graded",
+            ),
+            (
+                "copies",
+                11,
+                |one| one.copy_of = Some(39),
+                "11 do not count: copies",
+            ),
+            (
+                "enough stay",
+                10,
+                |one| one.right = None,
+                "30 of 40 cases are graded",
+            ),
+        ];
+        for (name, spoiled, change, said) in table {
+            let mut record = audit(40, 0.0);
+            record.answers.iter_mut().take(spoiled).for_each(change);
+            let found = assess(&Evidence {
+                audit: Some(&record),
+                audit_doubt: None,
+                windows: &Windows::default(),
+                run_log: Ok(()),
+                supply_chain: Ok(()),
+                shadow: AGREED,
+            });
+            assert_eq!(found.earned, u8::from(spoiled < 11), "{name}");
+            assert_eq!(record.certifies(), spoiled < 11, "{name}");
+            let size = found.checks.iter().find(|one| one.name == "audit size");
+            assert!(size.unwrap().said.contains(said), "{name}: {size:?}");
+            let next = size.unwrap().said.contains("roleos audit draft");
+            assert_eq!(next, spoiled >= 11, "{name}");
         }
     }
 
     fn log(wins: usize) -> Vec<Record> {
         let line = |run: usize| Record {
             timestamp: "2026-03-04T05:06:07Z".to_owned(),
-            prompt_hash: "ab".repeat(32),
+            prompt_hash: format!("{run:064x}"),
             model_id: "a".to_owned(),
             metric_version: "metric_v1".to_owned(),
             verifier_result: "PASS".to_owned(),
@@ -288,6 +363,7 @@ mod tests {
         needed: 50,
         tau: 0.15,
         halted: false,
+        doubt: None,
     };
 
     #[track_caller]
@@ -300,9 +376,10 @@ mod tests {
     ) {
         let log = log(wins);
         let mut windows = Windows::default();
-        log.iter().for_each(|record| windows.add(record));
+        log.iter().for_each(|record| windows.add(record, true));
         let found = assess(&Evidence {
             audit,
+            audit_doubt: None,
             windows: &windows,
             run_log: Ok(()),
             supply_chain,
@@ -330,6 +407,7 @@ mod tests {
         check(Some(&audit(38, 0.0)), 200, Ok(()), AGREED, 1);
         let mut small = audit(38, 0.0);
         (small.cases, small.passed) = (29, 29);
+        small.answers.truncate(29);
         check(Some(&small), 400, Ok(()), AGREED, 0);
     }
 
@@ -338,6 +416,7 @@ mod tests {
         let (record, windows) = (audit(40, 0.0), Windows::default());
         let found = assess(&Evidence {
             audit: Some(&record),
+            audit_doubt: None,
             windows: &windows,
             run_log: Err("line 81: `prev` is not the hash of the line before".to_owned()),
             supply_chain: Ok(()),

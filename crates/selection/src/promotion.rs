@@ -5,10 +5,13 @@
 //!
 //! A window that is looked at again and again is full of hits at some time by chance. So a condition also needs that the
 //! whole history shows a rate above a floor, by a test that holds at any number of looks.
+//!
+//! An input counts once: a thousand copies of one question show one answer. A contest without a rival and without a known
+//! answer has no winner.
 
 use statistics::rate::{Rate, rate};
 use statistics::{ERROR, sequence};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 use crate::run_log::Record;
 
@@ -50,10 +53,16 @@ struct History {
     last: VecDeque<bool>,
     hits: u64,
     n: u64,
+    /// Hashes of the inputs.
+    inputs: HashSet<String>,
 }
 
 impl History {
-    fn push(&mut self, hit: bool, most: usize) {
+    /// Takes what came of an input, the first time that it is seen.
+    fn push(&mut self, input: &str, hit: bool, most: usize) {
+        if !self.inputs.insert(input.to_owned()) {
+            return;
+        }
         self.n += 1;
         self.hits += u64::from(hit);
         self.last.push_back(hit);
@@ -69,15 +78,17 @@ impl History {
 }
 
 impl Windows {
-    /// Takes a run into account; only contests of learning count for wins. An exam can be taken again and again, so it
-    /// counts for nothing here.
-    pub fn add(&mut self, record: &Record) {
+    /// Takes a run into account; only contests of learning count for wins, and only where there was a rival or the right
+    /// answer is known. An exam can be taken again and again, so it counts for nothing here.
+    pub fn add(&mut self, record: &Record, has_rival: bool) {
         if record.more.mode.as_deref() == Some("audit") {
             return;
         }
-        self.passes.push(record.passed(), PASS_WINDOW);
-        if record.more.mode.as_deref() == Some("learn") {
-            self.wins.push(record.won(), WIN_WINDOW);
+        let input = record.prompt_hash.as_str();
+        self.passes.push(input, record.passed(), PASS_WINDOW);
+        let is_contest = has_rival || record.q1.is_some();
+        if record.more.mode.as_deref() == Some("learn") && is_contest {
+            self.wins.push(input, record.won(), WIN_WINDOW);
         }
     }
 
@@ -168,16 +179,6 @@ impl Condition {
     }
 }
 
-/// The windows of all versions in a log.
-#[must_use]
-pub fn windows<'a>(records: impl IntoIterator<Item = &'a Record>) -> BTreeMap<Key, Windows> {
-    let mut all: BTreeMap<Key, Windows> = BTreeMap::new();
-    for record in records {
-        all.entry(Key::of(record)).or_default().add(record);
-    }
-    all
-}
-
 impl Key {
     /// Whose history a line belongs to.
     #[must_use]
@@ -195,10 +196,10 @@ mod tests {
     use super::*;
     use crate::run_log::More;
 
-    fn record(passed: bool, won: bool, mode: &str) -> Record {
+    fn record(input: usize, passed: bool, won: bool, mode: &str) -> Record {
         Record {
             timestamp: "2026-03-04T05:06:07Z".to_owned(),
-            prompt_hash: "ab".repeat(32),
+            prompt_hash: format!("{input:064x}"),
             model_id: "a".to_owned(),
             metric_version: "metric_v1".to_owned(),
             verifier_result: if passed { "PASS" } else { "FAIL" }.to_owned(),
@@ -223,7 +224,7 @@ mod tests {
             // Wins come first, so that the window of passes is filled by what comes last.
             let won = index < wins;
             let passed = won || index >= contests - passes.min(contests);
-            windows.add(&record(passed, won, "learn"));
+            windows.add(&record(index, passed, won, "learn"), true);
         }
         let window = |condition: Condition| condition.full() && !condition.has_fallen();
         assert_eq!(windows.conditions().map(window), expected);
@@ -254,8 +255,11 @@ mod tests {
         for _ in 0..runs {
             let mut windows = Windows::default();
             let (mut window, mut both) = (false, false);
-            for _ in 0..1000 {
-                windows.add(&record(roll(&mut dice) < 0.90, false, "serve"));
+            for input in 0..1000 {
+                windows.add(
+                    &record(input, roll(&mut dice) < 0.90, false, "serve"),
+                    false,
+                );
                 let [passes, _] = windows.conditions();
                 window |= passes.full() && !passes.has_fallen();
                 both |= passes.met();
@@ -270,9 +274,10 @@ mod tests {
     #[test]
     fn a_good_version_gets_there() {
         let (mut dice, mut windows) = (23, Windows::default());
-        for _ in 0..1000 {
+        for input in 0..1000 {
             let won = roll(&mut dice) < 0.3;
-            windows.add(&record(won || roll(&mut dice) < 0.97, won, "learn"));
+            let passed = won || roll(&mut dice) < 0.97;
+            windows.add(&record(input, passed, won, "learn"), true);
         }
         assert!(windows.conditions().iter().all(Condition::met));
     }
@@ -280,8 +285,8 @@ mod tests {
     #[test]
     fn serving_counts_for_passing_only() {
         let mut windows = Windows::default();
-        for _ in 0..200 {
-            windows.add(&record(true, true, "serve"));
+        for input in 0..200 {
+            windows.add(&record(input, true, true, "serve"), true);
         }
         assert_eq!((windows.passes().n, windows.wins().n), (100, 0));
     }
@@ -289,30 +294,38 @@ mod tests {
     #[test]
     fn exams_fill_no_window() {
         let mut windows = Windows::default();
-        windows.add(&record(true, true, "audit"));
+        windows.add(&record(0, true, true, "audit"), true);
         assert_eq!((windows.passes().n, windows.wins().n), (0, 0));
     }
 
     #[test]
     fn a_stable_version_falls_when_a_full_window_says_so() {
         let mut windows = Windows::default();
-        for _ in 0..50 {
-            windows.add(&record(false, false, "serve"));
+        for input in 0..50 {
+            windows.add(&record(input, false, false, "serve"), true);
         }
         assert!(!windows.must_fall(), "fifty runs say little");
-        for _ in 0..50 {
-            windows.add(&record(true, false, "serve"));
+        for input in 50..100 {
+            windows.add(&record(input, true, false, "serve"), true);
         }
         assert!(windows.must_fall());
     }
 
     #[test]
-    fn histories_do_not_mix() {
-        let mut other = record(true, true, "learn");
-        other.more.version = Some("2".to_owned());
-        let mut metric = record(true, true, "learn");
-        metric.metric_version = "metric_v2".to_owned();
-        let all = windows(&[record(true, true, "learn"), other, metric]);
-        assert_eq!(all.len(), 3);
+    fn an_input_counts_once_and_a_contest_needs_a_rival_or_an_answer() {
+        let mut windows = Windows::default();
+        for _ in 0..1000 {
+            windows.add(&record(7, true, true, "learn"), true);
+        }
+        assert_eq!((windows.passes().n, windows.wins().n), (1, 1), "copies");
+        let mut windows = Windows::default();
+        for input in 0..1000 {
+            windows.add(&record(input, true, true, "learn"), false);
+        }
+        assert_eq!((windows.passes().n, windows.wins().n), (100, 0), "alone");
+        let mut known = record(1000, true, true, "learn");
+        known.q1 = Some(1.0);
+        windows.add(&known, false);
+        assert_eq!(windows.wins().n, 1, "the answer is known");
     }
 }

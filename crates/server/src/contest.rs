@@ -41,6 +41,8 @@ mod serving;
 pub struct Logs {
     /// The run log.
     pub runs: PathBuf,
+    /// What seals it.
+    pub seals: base::seals::Seals,
     /// The features beside it.
     pub features: PathBuf,
     /// The events.
@@ -57,6 +59,7 @@ impl Logs {
         Self {
             texts: keeps.then(|| dataset::path(workspace)),
             runs: runs::path(workspace),
+            seals: base::seals::Seals::of(workspace),
             features: selector::features_path(workspace),
             events: events::path(workspace),
         }
@@ -345,7 +348,7 @@ impl Arena<'_> {
             features: Features::of_input(asked.input),
         };
         vec![
-            runs::append(&self.logs.runs, records)
+            runs::append(&self.logs.seals, &self.logs.runs, records)
                 .and_then(|tail| runs::report(&self.logs.runs, tail)),
             selector::append_features(&self.logs.features, &line),
             events::emit(&self.logs.events, &told(asking, held)).map(drop),

@@ -86,7 +86,10 @@ pub enum FallbackError {
     Spending(#[from] SpendingError),
     /// It has too much to do, or the client has asked too often.
     #[error("the general model did not answer: http_429")]
-    Busy,
+    Busy {
+        /// After how long it wants to be asked again.
+        retry_after: Option<Duration>,
+    },
     /// It was asked and did not answer.
     #[error("the general model did not answer: {0}")]
     NoAnswer(String),
@@ -106,7 +109,7 @@ impl FallbackError {
             Self::Spending(_) => {
                 "raise `daily_cap_usd` under `[fallback.claude]`, or wait until tomorrow (UTC)"
             }
-            Self::NoAnswer(_) | Self::Busy | Self::Elsewhere => {
+            Self::NoAnswer(_) | Self::Busy { .. } | Self::Elsewhere => {
                 "try again; `[fallback.claude]` in `.role-os/config.toml` says who is asked"
             }
         }
@@ -117,7 +120,7 @@ impl FallbackError {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
-            Self::NoAnswer(_) | Self::Busy | Self::Spending(SpendingError::Cap { .. })
+            Self::NoAnswer(_) | Self::Busy { .. } | Self::Spending(SpendingError::Cap { .. })
         )
     }
 }
@@ -257,7 +260,9 @@ impl Fallback {
         };
         self.spending.settle(most, cost).ok();
         let (verdict, usage) = answer.map_err(|why| match received.wire {
-            Wire::Answer { status: 429, .. } => FallbackError::Busy,
+            Wire::Answer { status: 429, .. } => FallbackError::Busy {
+                retry_after: received.retry_after,
+            },
             _ => FallbackError::NoAnswer(why),
         })?;
         let verdict = verdict

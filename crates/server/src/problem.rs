@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use axum::body::Body;
 use base::clock;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, DATE, HeaderValue};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, DATE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use serde_json::json;
 
@@ -44,6 +44,8 @@ pub struct Problem {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// After how long it is worth trying again, where somebody said so.
+    pub retry_after: Option<Duration>,
 }
 
 impl Problem {
@@ -54,7 +56,15 @@ impl Problem {
             code,
             message: message.into(),
             hint: None,
+            retry_after: None,
         }
+    }
+
+    /// Says after how long it is worth trying again.
+    #[must_use]
+    pub fn retry_after(mut self, pause: Option<Duration>) -> Self {
+        self.retry_after = pause;
+        self
     }
 
     /// Says what to do next.
@@ -128,7 +138,14 @@ impl Problem {
     /// The whole answer.
     #[must_use]
     pub fn response(&self, shape: Shape) -> Response<Body> {
-        json_response(self.status, self.body(shape))
+        let mut response = json_response(self.status, self.body(shape));
+        if let Some(pause) = self.retry_after {
+            // Seconds, rounded up: a client that comes too early is refused again.
+            let seconds = pause.as_secs() + u64::from(pause.subsec_nanos() > 0);
+            let headers = response.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
     }
 }
 

@@ -44,6 +44,8 @@ pub enum Verdict {
     Scored(Fit),
     /// The input is out of distribution.
     Unfamiliar(Option<Familiarity>),
+    /// The selector is there and cannot be used, and why.
+    Damaged(String),
     /// Nothing was learned about the version yet; what to do next.
     NotTrained(String),
     /// Whether the input is out of distribution cannot be told, and why.

@@ -22,7 +22,7 @@ pub enum Kind {
     ShadowProbe,
     /// A probe was due and not made.
     DroppedProbe,
-    /// A role was halted.
+    /// A version, or a whole role, was halted.
     Halt,
     /// A halt was lifted.
     ClearHalt,
@@ -224,7 +224,11 @@ fn read(line: &[u8]) -> Option<Event> {
 #[must_use]
 pub fn rebuild(events: &Log, probes: &Log, settings: &Settings) -> State {
     let mut state = State::default();
-    let mut halts: BTreeMap<&str, Option<Halt>> = BTreeMap::new();
+    let version = |event: &Event| {
+        let version = event.data.get("version").and_then(Value::as_str);
+        version.map(str::to_owned)
+    };
+    let mut halts: BTreeMap<(&str, Option<String>), Halt> = BTreeMap::new();
     for event in &events.events {
         if event.is(Kind::Halt) {
             let reason = event.data.get("reason").and_then(Value::as_str);
@@ -232,24 +236,32 @@ pub fn rebuild(events: &Log, probes: &Log, settings: &Settings) -> State {
                 reason: reason.unwrap_or_default().to_owned(),
                 since: event.ts.clone(),
             };
-            halts.insert(&event.role, Some(halt));
+            halts.insert((&event.role, version(event)), halt);
         } else if event.is(Kind::ClearHalt) {
-            halts.insert(&event.role, None);
+            let cleared = version(event);
+            halts.retain(|(role, of), _| {
+                *role != event.role || (cleared.is_some() && *of != cleared)
+            });
         }
     }
     for event in events.events.iter().chain(&probes.events) {
         if event.is(Kind::ClearHalt) {
-            state.slot_mut(&event.role).probes.clear();
+            let cleared = version(event);
+            let probes = &mut state.slot_mut(&event.role).probes;
+            probes.retain(|id, _| cleared.as_ref().is_some_and(|cleared| cleared != id));
         } else if event.is(Kind::ShadowProbe) {
             let agreed = event.data.get("agreed").and_then(Value::as_bool);
-            let version = event.data.get("version").and_then(Value::as_str);
             let slot = state.slot_mut(&event.role);
-            let probes = slot.probes.entry(version.unwrap_or_default().to_owned());
+            let probes = slot.probes.entry(version(event).unwrap_or_default());
             probes.or_default().push(agreed.unwrap_or(false), settings);
         }
     }
-    for (role, halt) in halts {
-        state.slot_mut(role).halt = halt;
+    for ((role, version), halt) in halts {
+        let slot = state.slot_mut(role);
+        match version {
+            Some(version) => drop(slot.halts.insert(version, halt)),
+            None => slot.halt = Some(halt),
+        }
     }
     state
 }

@@ -10,6 +10,8 @@ use crate::classifier::{Classifier, Fit, Verdict};
 use crate::quota::{Source, View};
 use crate::registry::{Entry, Version};
 use crate::role_block::RoleBlock;
+use crate::serving::{Bar, Standing};
+use crate::state::Halts;
 
 /// Why the gate routed as it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub enum Reason {
     Ok,
     /// The role is not registered, or its entry was refused.
     NoRegistryEntry,
+    /// The registry cannot be read, or is not valid as a whole.
+    RegistryDamaged,
     /// The registry came with a clone, and nobody has trusted it.
     RegistryUntrusted,
     /// The role is halted.
@@ -40,6 +44,8 @@ pub enum Reason {
     OodCheckThrew,
     /// The version does not take such inputs, by its own manifest.
     OutOfScope,
+    /// The selector is there and cannot be used.
+    SelectorDamaged,
     /// Nothing was learned about the version yet.
     NotTrained,
     /// The input is out of distribution.
@@ -63,6 +69,7 @@ impl Reason {
         match self {
             Self::Ok => "ok",
             Self::NoRegistryEntry => "no_registry_entry",
+            Self::RegistryDamaged => "registry_damaged",
             Self::RegistryUntrusted => "registry_untrusted",
             Self::ShadowProbeHalt => "shadow_probe_halt",
             Self::RoleBlockOff => "role_block_off",
@@ -74,6 +81,7 @@ impl Reason {
             Self::QuotaExhausted => "quota_exhausted",
             Self::OodCheckThrew => "ood_check_threw",
             Self::OutOfScope => "out_of_scope",
+            Self::SelectorDamaged => "selector_damaged",
             Self::NotTrained => "not_trained",
             Self::Ood => "ood",
             Self::ScoreFnThrew => "score_fn_threw",
@@ -143,8 +151,8 @@ pub struct Question<'a> {
     pub block: &'a RoleBlock,
     /// How much of the quota is used.
     pub quota: View,
-    /// Why the role is halted, when it is.
-    pub halt: Option<&'a str>,
+    /// What is halted.
+    pub halts: Halts<'a>,
     /// Judges the input.
     pub classifier: &'a dyn Classifier,
     /// What a version's manifest says of the input.
@@ -233,12 +241,18 @@ impl Gate {
         if let Err(refused) = quota(entry, question.quota) {
             return general(refused);
         }
-        let weighed = Self::suits(question, &serving(entry, question.input));
+        let canary = canary(entry, question.input);
+        let is_canary = |version: &Version| canary.is_some_and(|canary| canary.id == version.id);
+        let others = entry.serving().filter(|version| !is_canary(version));
+        let serving: Vec<&Version> = canary.into_iter().chain(others).collect();
+        let weighed = Self::suits(question, &serving);
         let mut admitted: Vec<&Weighed<'a>> = weighed
             .iter()
             .filter(|one| one.decision.route == Source::Specialist)
             .collect();
         admitted.sort_by(|one, other| other.reward().total_cmp(&one.reward()));
+        // Within its share the canary comes before everybody who is worth more.
+        admitted.sort_by_key(|one| !is_canary(one.version));
         let first = admitted.first().copied().or(weighed.first());
         let nobody = || Decision::open(Reason::NoActiveVersion, "no version may serve");
         Weighing {
@@ -255,7 +269,10 @@ impl Gate {
         let verdicts = question.classifier.judge(role, input, versions);
         let one = |(version, verdict): (&&'a Version, Verdict)| {
             let declared = (question.declared)(version);
-            let decision = suits(version, &declared, &verdict).unwrap_or_else(|refused| *refused);
+            let decision = match question.halts.of(&version.id) {
+                Some(reason) => Decision::open(Reason::ShadowProbeHalt, reason),
+                None => suits(version, &declared, &verdict).unwrap_or_else(|refused| *refused),
+            };
             Weighed {
                 version,
                 verdict: Some(verdict),
@@ -274,19 +291,25 @@ impl Gate {
     }
 }
 
-/// The versions that serve this input: the canary in place of the active one where the input is in its share.
-fn serving<'a>(entry: &'a Entry, input: &Value) -> Vec<&'a Version> {
-    let mut versions: Vec<&Version> = entry.serving().collect();
-    let text = || match input.as_str() {
-        Some(text) => text.to_owned(),
-        None => input.to_string(),
-    };
-    let canary = entry.canary.as_ref();
-    let canary = canary.and_then(|_| entry.canary_for(&text()));
-    if let (Some(canary), Some(first)) = (canary, versions.first_mut()) {
-        *first = canary;
+/// The canary, where the input is in its share of the role's inputs.
+fn canary<'a>(entry: &'a Entry, input: &Value) -> Option<&'a Version> {
+    entry.canary.as_ref()?;
+    match input.as_str() {
+        Some(text) => entry.canary_for(text),
+        None => entry.canary_for(&input.to_string()),
     }
+}
+
+/// Why nobody may serve: the role is halted, or every version that would serve is.
+fn halted<'a>(entry: &Entry, halts: Halts<'a>) -> Option<&'a str> {
+    if halts.role.is_some() {
+        return halts.role;
+    }
+    let mut versions = entry.serving();
+    let first = halts.of(&versions.next()?.id)?;
     versions
+        .all(|version| halts.of(&version.id).is_some())
+        .then_some(first)
 }
 
 fn open(reason: Reason, detail: impl Into<String>) -> Box<Decision> {
@@ -298,7 +321,7 @@ fn version<'a>(question: Question<'a>) -> Result<(&'a Entry, &'a Version), Box<D
         let detail = format!("no registry entry for role {:?}", question.role);
         return Err(open(Reason::NoRegistryEntry, detail));
     };
-    if let Some(reason) = question.halt {
+    if let Some(reason) = halted(entry, question.halts) {
         let detail = if reason.is_empty() {
             "the role is halted"
         } else {
@@ -317,16 +340,24 @@ fn version<'a>(question: Question<'a>) -> Result<(&'a Entry, &'a Version), Box<D
             return Err(open(Reason::RegistryDanglingPointer, detail));
         }
     };
-    if !version.certified_level.is_certified() {
-        let detail = format!(
-            "active version {:?} is {}",
-            version.id, version.certified_level
-        );
-        return Err(open(Reason::UncertifiedActiveVersion, detail));
-    }
-    if let Some(withdrawn) = version.withdrawn {
-        let detail = format!("active version {:?} is {}", version.id, withdrawn.name());
-        return Err(open(Reason::VersionWithdrawn, detail));
+    // Halts were looked at; exams were when an operator let the version serve.
+    if let Err(bar) = entry.may_serve(version, &Standing::default()) {
+        let id = &version.id;
+        let (reason, detail) = match bar {
+            Bar::Withdrawn(withdrawn) => {
+                let detail = format!("active version {id:?} is {}", withdrawn.name());
+                (Reason::VersionWithdrawn, detail)
+            }
+            Bar::Uncertified => {
+                let detail = format!("active version {id:?} is {}", version.certified_level);
+                (Reason::UncertifiedActiveVersion, detail)
+            }
+            bar => {
+                let detail = format!("active version {id:?} may not serve: {bar}");
+                (Reason::UncertifiedActiveVersion, detail)
+            }
+        };
+        return Err(open(reason, detail));
     }
     if let Some(detail) = question.block.mismatch(entry, version) {
         return Err(open(Reason::RoleBlockMismatch, detail));
@@ -360,6 +391,7 @@ fn suits(
     let score = match verdict {
         Verdict::OodUnknown(why) => return Err(open(Reason::OodCheckThrew, why)),
         Verdict::ScoreUnknown(why) => return Err(open(Reason::ScoreFnThrew, why)),
+        Verdict::Damaged(why) => return Err(open(Reason::SelectorDamaged, why)),
         Verdict::NotTrained(what) => return Err(open(Reason::NotTrained, what)),
         Verdict::Unfamiliar(found) => {
             let detail = found.map_or_else(

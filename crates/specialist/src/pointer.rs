@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::event::{Kind, Log};
 use crate::registry::{Entry, Version};
+use crate::serving::{Bar, Standing};
 
 /// A direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,8 @@ impl Move {
 pub struct Facts {
     /// Versions of the role that were active before.
     pub was_active: BTreeSet<String>,
-    /// Why its newest exam was not passed, when it was not.
-    pub failed_exam: Option<String>,
+    /// What is known of it beside the registry.
+    pub standing: Standing,
     /// How it compares with the active version on the newest exam that both took.
     pub compared: Option<Compared>,
     /// Whether an operator overrides the exams, and says why.
@@ -131,6 +132,26 @@ pub enum Refusal {
         /// The numbers.
         said: String,
     },
+    /// It is halted, was halted since its newest exam, or its certificate is of another backend.
+    #[error("refusing to {verb} `{role}/{version}`: {bar}")]
+    Barred {
+        /// The role.
+        role: String,
+        /// What was asked for.
+        version: String,
+        /// `promote` or `rollback to`.
+        verb: &'static str,
+        /// Why.
+        bar: Bar,
+    },
+    /// It is active already, so there is nothing to try it against.
+    #[error("`{role}/{version}` is the active version; it cannot be its own canary")]
+    OwnCanary {
+        /// The role.
+        role: String,
+        /// What was asked for.
+        version: String,
+    },
     /// It was never active.
     #[error("`{role}/{version}` was never active; a rollback goes back to a version that was")]
     NeverActive {
@@ -201,7 +222,8 @@ pub fn target<'a>(
     direction: Move,
     facts: &Facts,
 ) -> Result<&'a Version, Refusal> {
-    let wanted = serviceable(entry, version, direction.verb())?;
+    let forced = direction == Move::Promote && facts.forced;
+    let wanted = serviceable(entry, version, direction.verb(), &facts.standing, forced)?;
     let active = entry.active().ok().flatten();
     let (role, version) = (entry.role.clone(), wanted.id.clone());
     match (direction, active) {
@@ -217,34 +239,48 @@ pub fn target<'a>(
     }
 }
 
-/// A version that may serve at all.
+/// A version that may serve. What exams say of it an operator may override.
 ///
 /// # Errors
-/// It is unknown, not certified, or was withdrawn.
+/// It is unknown, or why it may not serve.
 pub fn serviceable<'a>(
     entry: &'a Entry,
     version: &str,
     verb: &'static str,
+    standing: &Standing,
+    forced: bool,
 ) -> Result<&'a Version, Refusal> {
     let wanted = entry.resolve(version)?;
+    let bar = match entry.may_serve(wanted, standing) {
+        Ok(()) => return Ok(wanted),
+        Err(bar) if forced && bar.is_of_exams() => return Ok(wanted),
+        Err(bar) => bar,
+    };
     let (role, version) = (entry.role.clone(), wanted.id.clone());
-    if let Some(withdrawn) = wanted.withdrawn {
-        let status = withdrawn.name();
-        return Err(Refusal::Withdrawn {
+    Err(match bar {
+        Bar::Withdrawn(withdrawn) => Refusal::Withdrawn {
             role,
             version,
-            status,
+            status: withdrawn.name(),
             verb,
-        });
-    }
-    if !wanted.certified_level.is_certified() {
-        return Err(Refusal::Uncertified {
+        },
+        Bar::Uncertified => Refusal::Uncertified {
             role,
             version,
             verb,
-        });
-    }
-    Ok(wanted)
+        },
+        Bar::FailedExam(said) => Refusal::FailedExam {
+            role,
+            version,
+            said,
+        },
+        bar => Refusal::Barred {
+            role,
+            version,
+            verb,
+            bar,
+        },
+    })
 }
 
 /// Whether the exams speak for it; an operator may override them, and nothing else.
@@ -256,13 +292,6 @@ fn earned(
 ) -> Result<(), Refusal> {
     if facts.forced {
         return Ok(());
-    }
-    if let Some(said) = facts.failed_exam.clone() {
-        return Err(Refusal::FailedExam {
-            role,
-            version,
-            said,
-        });
     }
     let Some(active) = active.map(|active| active.id.clone()) else {
         return Ok(());

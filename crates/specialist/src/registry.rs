@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::level::Level;
+use crate::serving::Standing;
 use crate::unique;
 
 pub use self::problem::{Place, Problem, Refused, Rule, joined};
@@ -89,8 +90,8 @@ impl Entry {
         }
     }
 
-    /// Returns the versions that may answer: the active one first, then those beside it. Without an active version there
-    /// are none. A version that is not certified or was withdrawn never serves.
+    /// Returns the versions that may answer as far as the registry tells: the active one first, then those beside it.
+    /// Without an active version there are none.
     pub fn serving(&self) -> impl Iterator<Item = &Version> {
         let active = self.active_version.as_deref();
         let beside = self.beside.iter().map(String::as_str);
@@ -99,7 +100,7 @@ impl Entry {
             .into_iter()
             .chain(beside.filter(move |_| active.is_some()));
         ids.filter_map(|id| self.version(id))
-            .filter(|version| version.may_serve())
+            .filter(|version| self.may_serve(version, &Standing::default()).is_ok())
     }
 
     /// Returns `true` if every version was withdrawn.
@@ -114,7 +115,7 @@ impl Entry {
         self.active_version.as_ref()?;
         let canary = self.canary.as_ref().filter(|canary| canary.takes(input))?;
         self.version(&canary.version)
-            .filter(|version| version.may_serve())
+            .filter(|version| self.may_serve(version, &Standing::default()).is_ok())
     }
 
     /// Returns the addresses of a version in the order in which they are tried; never empty.
@@ -180,6 +181,8 @@ pub struct Version {
     pub claimed: bool,
     /// Who certified it elsewhere, as an operator said.
     pub certified_by: Option<String>,
+    /// What its level was given for, as [`Entry::subject`] has it; nothing where another program gave it.
+    pub certified_for: Option<String>,
     /// Which exam it was scored against.
     pub exam_hash: String,
     /// How many dispatches the field audit looks back.
@@ -195,12 +198,6 @@ pub struct Version {
 }
 
 impl Version {
-    /// Returns `true` if it is certified and was not withdrawn.
-    #[must_use]
-    pub fn may_serve(&self) -> bool {
-        self.certified_level.is_certified() && self.withdrawn.is_none()
-    }
-
     /// Returns the level as lists show it: `L2`, or `L2 claimed`.
     #[must_use]
     pub fn shown_level(&self) -> String {

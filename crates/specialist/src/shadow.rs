@@ -249,7 +249,7 @@ pub fn halt_reason(
     };
     format!(
         "role \"{role}\" halted by the {rule}: version \"{version}\" has {:.1}% agreement over {probes} probes instead of at least {:.1}% \
-         (tau={}); the specialist said {}, Claude said {}; resume with: roleos specialist clear-halt \"{role}\"",
+         (tau={}); the specialist said {}, the general model said {}; resume with: roleos specialist clear-halt \"{role}\"",
         rate * 100.0,
         (1.0 - settings.tau) * 100.0,
         settings.tau,

@@ -27,6 +27,24 @@ pub struct Halt {
     pub since: String,
 }
 
+/// What is halted of a role.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Halts<'a> {
+    /// Why the whole role is.
+    pub role: Option<&'a str>,
+    /// Why versions are.
+    pub versions: Option<&'a BTreeMap<String, Halt>>,
+}
+
+impl<'a> Halts<'a> {
+    /// Returns why a version may not answer: its role is halted, or it is.
+    #[must_use]
+    pub fn of(self, version: &str) -> Option<&'a str> {
+        let own = || Some(self.versions?.get(version)?.reason.as_str());
+        self.role.or_else(own)
+    }
+}
+
 /// What is remembered of a role.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Slot {
@@ -36,8 +54,19 @@ pub struct Slot {
     pub probe_counter: u64,
     /// Probes since the last clearing, by the version that answered; those of older logs under the empty id.
     pub probes: BTreeMap<String, Probes>,
-    /// Whether it is halted.
+    /// Why the whole role is halted.
     pub halt: Option<Halt>,
+    /// Why versions are halted by their probes; those beside them go on.
+    pub halts: BTreeMap<String, Halt>,
+}
+
+impl Slot {
+    /// Returns every halt, the role's own first, with the version that it is of.
+    pub fn all_halts(&self) -> impl Iterator<Item = (Option<&str>, &Halt)> {
+        let own = self.halt.iter().map(|halt| (None, halt));
+        let versions = self.halts.iter();
+        own.chain(versions.map(|(version, halt)| (Some(version.as_str()), halt)))
+    }
 }
 
 /// All that is remembered.
@@ -99,6 +128,7 @@ impl State {
                 probe_counter: counter(value)?,
                 probes: all_probes(value)?,
                 halt: halt(value)?,
+                halts: version_halts(value)?,
             };
             state.roles.insert(role.clone(), slot);
         }
@@ -144,10 +174,25 @@ impl State {
         self.roles.iter().map(|(role, slot)| (role.as_str(), slot))
     }
 
-    /// Why a role is halted.
+    /// Returns every halt of a role, its own first, with the version that it is of.
+    pub fn halts(&self, role: &str) -> impl Iterator<Item = (Option<&str>, &Halt)> {
+        self.slot(role).into_iter().flat_map(Slot::all_halts)
+    }
+
+    /// Returns what is halted of a role, for the gate.
+    #[must_use]
+    pub fn halts_for(&self, role: &str) -> Halts<'_> {
+        let slot = self.slot(role);
+        Halts {
+            role: slot.and_then(|slot| Some(slot.halt.as_ref()?.reason.as_str())),
+            versions: slot.map(|slot| &slot.halts),
+        }
+    }
+
+    /// Returns the first halt of a role, whether it is of the role or of a version.
     #[must_use]
     pub fn halt(&self, role: &str) -> Option<&Halt> {
-        self.slot(role)?.halt.as_ref()
+        self.halts(role).next().map(|(_, halt)| halt)
     }
 
     /// How much of a role's quota is used, for the gate.
@@ -174,8 +219,8 @@ impl State {
         self.slot_mut(role).window.correct(number.role, source);
     }
 
-    /// Counts a probe for the version that answered, and halts the role if the rule says so of that version and it may
-    /// (a canary is withdrawn instead). Returns `true` if this probe halted it.
+    /// Counts a probe for the version that answered, and halts that version if the rule says so and it may (a canary is
+    /// withdrawn instead). Returns `true` if this probe halted it.
     pub fn probe(
         &mut self,
         (role, version): (&str, &str),
@@ -188,11 +233,24 @@ impl State {
         let probes = slot.probes.entry(version.to_owned()).or_default();
         probes.push(agreed, settings);
         let judgement = probes.judge(settings);
-        let triggered = may_halt && slot.halt.is_none() && judgement.halts;
+        let triggered = may_halt && judgement.halts && !slot.halts.contains_key(version);
         if triggered {
-            slot.halt = Some(reason(&judgement));
+            slot.halts.insert(version.to_owned(), reason(&judgement));
         }
         (judgement, triggered)
+    }
+
+    /// Forgets every agreement and keeps what speaks against a version: the state was not written by this program.
+    pub fn doubt_agreement(&mut self) {
+        for probes in self
+            .roles
+            .values_mut()
+            .flat_map(|slot| slot.probes.values_mut())
+        {
+            probes.total -= probes.agreed.min(probes.total);
+            probes.agreed = 0;
+            probes.recent.retain(|agreed| !agreed);
+        }
     }
 
     /// Returns the probes of a version since the last clearing.
@@ -201,13 +259,28 @@ impl State {
         self.slot(role)?.probes.get(version)
     }
 
-    /// Lifts a halt and begins to count anew. Hands out what was lifted.
-    pub fn clear(&mut self, role: &str) -> Option<Halt> {
-        let slot = self.roles.get_mut(role)?;
-        let halt = slot.halt.take()?;
-        slot.probes.clear();
-        slot.probe_counter = 0;
-        Some(halt)
+    /// Lifts the halt of a version, or all halts of a role, and begins to count anew. Returns what was lifted, with the
+    /// version that it was of.
+    pub fn clear(&mut self, role: &str, version: Option<&str>) -> Vec<(Option<String>, Halt)> {
+        let Some(slot) = self.roles.get_mut(role) else {
+            return Vec::new();
+        };
+        let own = slot.halt.take_if(|_| version.is_none());
+        let mut lifted: Vec<(Option<String>, Halt)> =
+            own.map(|halt| (None, halt)).into_iter().collect();
+        let is_meant = |id: &String| version.is_none_or(|version| version == id);
+        for (id, halt) in std::mem::take(&mut slot.halts) {
+            if is_meant(&id) {
+                lifted.push((Some(id), halt));
+            } else {
+                slot.halts.insert(id, halt);
+            }
+        }
+        if !lifted.is_empty() {
+            slot.probes.retain(|id, _| !is_meant(id));
+            slot.probe_counter = 0;
+        }
+        lifted
     }
 }
 
@@ -222,10 +295,11 @@ pub struct Number {
 
 impl Slot {
     fn to_json(&self) -> Value {
-        let halt = self
-            .halt
-            .as_ref()
-            .map(|halt| json!({ "reason": halt.reason, "since": halt.since }));
+        let written = |halt: &Halt| json!({ "reason": halt.reason, "since": halt.since });
+        let halts = self.halts.iter();
+        let halts: Map<String, Value> = halts
+            .map(|(id, halt)| (id.clone(), written(halt)))
+            .collect();
         let letter = |agreed: &bool| if *agreed { 'A' } else { 'D' };
         let version = |(id, probes): (&String, &Probes)| {
             let recent: String = probes.recent.iter().map(letter).collect();
@@ -238,7 +312,8 @@ impl Slot {
             "dispatches": letters(&self.window),
             "probe_counter": self.probe_counter,
             "probes_by_version": self.probes.iter().map(version).collect::<Map<_, _>>(),
-            "halt": halt,
+            "halt": self.halt.as_ref().map(written),
+            "halts_by_version": halts,
         })
     }
 }
@@ -324,9 +399,29 @@ fn probes(value: &Value) -> Result<Probes, StateError> {
     })
 }
 
-/// A halt that is not clearly absent is not taken as absent.
+/// Halts by version; an older file has none.
+fn version_halts(value: &Value) -> Result<BTreeMap<String, Halt>, StateError> {
+    let halts = match value.get("halts_by_version") {
+        None => return Ok(BTreeMap::new()),
+        Some(Value::Object(halts)) => halts,
+        Some(_) => return Err(bad("`halts_by_version` is not an object")),
+    };
+    let one =
+        |(id, value): (&String, &Value)| Some((id.clone(), one_halt(Some(value)).transpose()?));
+    halts
+        .iter()
+        .filter_map(one)
+        .map(|(id, halt)| Ok((id, halt?)))
+        .collect()
+}
+
 fn halt(value: &Value) -> Result<Option<Halt>, StateError> {
-    match value.get("halt") {
+    one_halt(value.get("halt"))
+}
+
+/// A halt that is not clearly absent is not taken as absent.
+fn one_halt(halt: Option<&Value>) -> Result<Option<Halt>, StateError> {
+    match halt {
         None | Some(Value::Null) => Ok(None),
         Some(halt) if halt.is_object() => {
             let text = |key: &str| halt.get(key).and_then(Value::as_str).unwrap_or_default();

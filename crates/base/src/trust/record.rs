@@ -43,15 +43,26 @@ pub(super) struct Record {
     pub(super) files: BTreeMap<String, Vec<Confirmation>>,
     /// Roles whose specialists are halted, so that a state and a log without them lift nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) halts: BTreeMap<String, HaltRecord>,
+    pub(super) halts: BTreeMap<String, Halts>,
     /// Whether the user was told that the workspace is not initialised.
     #[serde(default)]
     pub(super) told: bool,
 }
 
+/// The halts of a role; an older record has one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Halts {
+    One(HaltRecord),
+    Many(Vec<HaltRecord>),
+}
+
 /// A halt as it was set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HaltRecord {
+    /// Of which version; nothing for the whole role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// In words.
     pub reason: String,
     /// Since when.
@@ -144,18 +155,21 @@ pub fn confirm_next(
     })
 }
 
-/// Records which roles are halted, in the place of what was recorded.
+/// Records what is halted, by role, in the place of what was recorded.
 ///
 /// # Errors
 /// The trust store cannot be written.
 pub fn record_halts(
     workspace: &Workspace,
-    halts: BTreeMap<String, HaltRecord>,
+    halts: BTreeMap<String, Vec<HaltRecord>>,
 ) -> Result<(), FileError> {
     if Trust::of(workspace).halts() == halts {
         return Ok(());
     }
-    update(workspace, |record| record.halts = halts)
+    let many = |(role, halts)| (role, Halts::Many(halts));
+    update(workspace, |record| {
+        record.halts = halts.into_iter().map(many).collect();
+    })
 }
 
 /// Withdraws every confirmation of a file.

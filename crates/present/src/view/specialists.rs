@@ -54,8 +54,8 @@ pub struct Status<'a> {
     pub used: u64,
     /// Over which the quota is a share.
     pub window: u64,
-    /// Why nothing is routed to it.
-    pub halt: Option<&'a Halt>,
+    /// What is halted: the role itself first, then versions.
+    pub halts: Vec<(Option<&'a str>, &'a Halt)>,
     /// What the probes say.
     pub judgement: Judgement,
     /// What the field log says.
@@ -91,7 +91,7 @@ impl<'a> Status<'a> {
             entry,
             used,
             window: window as u64,
-            halt: state.halt(&entry.role),
+            halts: state.halts(&entry.role).collect(),
             judgement: probes.judge(&settings.shadow),
             audit: Audit::of(field_log, &probe_logs.each_ref(), &entry.role, audit_window),
         }
@@ -113,7 +113,12 @@ impl<'a> Status<'a> {
             object.insert(key.to_owned(), value);
         };
         add("role", json!(entry.role));
-        add("backend_url", json!(entry.backend_url));
+        let addresses = active.map_or_else(
+            || vec![entry.backend_url.as_str()],
+            |one| entry.addresses(one),
+        );
+        add("backend_url", json!(addresses.first()));
+        add("backend_urls", json!(addresses));
         add("active_version", json!(entry.active_version));
         add(
             "certified_level",
@@ -132,9 +137,12 @@ impl<'a> Status<'a> {
         );
         add(
             "halt",
-            match self.halt {
+            match self.halts.first() {
                 None => json!({ "halted": false }),
-                Some(halt) => json!({ "halted": true, "reason": halt.reason, "since": halt.since }),
+                Some((version, halt)) => json!({
+                    "halted": true, "version": version, "reason": halt.reason, "since": halt.since,
+                    "versions": self.halts.iter().filter_map(|(version, _)| *version).collect::<Vec<_>>(),
+                }),
             },
         );
         add("probes", self.probes(settings));
@@ -198,6 +206,7 @@ pub fn status(specialists: &Specialists, is_trusted: bool, roles: &[Value]) -> V
 pub fn moved(role: &str, moved: &Moved) -> Value {
     json!({
         "role": role, "from_version": moved.from, "to_version": moved.to,
+        "claimed": moved.claimed, "halted": moved.halted,
         "certified_level": moved.level, "exam_hash": moved.exam_hash, "share": moved.share,
         "comparison": moved.compared, "block_error": moved.block_error,
     })

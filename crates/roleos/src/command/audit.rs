@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use routing::audits::{self, SetError};
 use routing::specialists::{Named, OperateError, Specialists};
 use selection::audit::{Given, MIN_CASES};
+use selection::manifest::Problem;
 use serde_json::{Value, json};
 use server::audit::exam::{DEFAULT_JOBS, Exam, ExamError, Taken};
 use specialist::registry::{Entry, Registry, Version};
@@ -244,15 +245,11 @@ pub(super) fn show(ui: &Ui, taken: &Taken) -> Result<Exit, Failure> {
             record.verifier_failures, record.cases
         ))?;
     }
-    if record.graded == 0 {
+    if record.graded < MIN_CASES {
+        let said = record.proof_said();
         ui.note(format_args!(
-            "warning: no case has an expected output, so nothing says whether the answers are right"
-        ));
-    }
-    if record.cases < MIN_CASES {
-        ui.note(format_args!(
-            "warning: {} cases certify nothing; {MIN_CASES} are needed",
-            record.cases
+            "warning: this exam certifies nothing: {}",
+            clean::name(said.as_bytes())
         ));
     }
     ui.line(format_args!(
@@ -298,7 +295,7 @@ pub(super) fn as_json(taken: &Taken) -> Value {
         "exam_hash": record.exam_hash, "audit_id": record.audit_id, "audit_version": record.audit_version,
         "metric_version": record.metric_version, "metric_hash": record.metric_hash,
         "cases": record.cases, "passed": record.passed, "pass_rate": record.pass_rate,
-        "graded": record.graded, "wrong_answers": record.wrong_answers, "verifier_failures": record.verifier_failures,
+        "graded": record.graded, "certifies": record.certifies(), "wrong_answers": record.wrong_answers, "verifier_failures": record.verifier_failures,
         "pass_low": record.pass_low, "pass_high": record.pass_high, "mean_reward": record.mean_reward,
         "baseline": record.baseline, "ok": record.ok, "resumed": resumed, "failed": failed.collect::<Vec<_>>(),
         "record": path,
@@ -324,20 +321,36 @@ impl From<ExamError> for Failure {
     }
 }
 
+/// One line for each kind of problem: the first place, and how many more have the same.
+fn grouped(problems: &[Problem]) -> Vec<String> {
+    let mut groups: Vec<(String, &Problem, usize)> = Vec::new();
+    for problem in problems {
+        let key = problem
+            .path
+            .rsplit_once(']')
+            .map_or(problem.path.as_str(), |(_, key)| key);
+        let kind = format!("{key}: {}", problem.message);
+        match groups.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((.., more)) => *more += 1,
+            None => groups.push((kind, problem, 0)),
+        }
+    }
+    let line = |(_, first, more): &(String, &Problem, usize)| match more {
+        0 => format!("{}: {}", first.path, first.message),
+        more => format!("{}: {} (and {more} more cases)", first.path, first.message),
+    };
+    groups.iter().map(line).collect()
+}
+
 impl From<SetError> for Failure {
     fn from(error: SetError) -> Self {
         let message = error.to_string();
         match error {
             SetError::File(error) => error.into(),
             SetError::NotJson { .. } => Self::input("bad_json", message),
-            SetError::Invalid { problems, .. } => {
-                let details = problems
-                    .iter()
-                    .map(|one| format!("{}: {}", one.path, one.message));
-                Self::input("bad_audit_set", message)
-                    .details(details.collect())
-                    .hint("`docs/selection.md` shows a set")
-            }
+            SetError::Invalid { problems, .. } => Self::input("bad_audit_set", message)
+                .details(grouped(&problems))
+                .hint("`docs/selection.md` shows a set"),
             _ => Self::refused("audit", message),
         }
     }

@@ -88,6 +88,13 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let input = value(&args.input, &bytes)?;
     refuse_blank(&input)?;
     let specialists = open(context, &Named::default())?;
+    let installed = Roles::new(context.workspace.roles_dir()).find(&args.role);
+    if installed.is_none() && !specialists.was_named(&args.role) && !is_file(context, &args.role) {
+        let message = format!("there is no role `{}`", args.role);
+        return Err(Failure::input("unknown_role", message).hint(
+            "`roleos specialist list` shows those there are; `roleos specialist register` or `roleos catalog import` adds one",
+        ));
+    }
     let fresh = || format!("dispatch-{}", base::fresh_task_id());
     let trace_id = args
         .trace_id
@@ -118,7 +125,6 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         },
         ..Dispatcher::new(&specialists, &backends, fallback.as_ref(), &judge)
     };
-    let installed = Roles::new(context.workspace.roles_dir()).find(&args.role);
     let instructions = installed.map(|role| role.content.instructions);
     let (prompt_hash, further) = contest::prompt_hash(context, &bytes)?;
     if contest::is_wanted(context, &specialists, args) {
@@ -141,6 +147,13 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     contest::tell(ui, context, &specialists, asked, &prompt_hash, &answer);
     warn(ui, &specialists, &args.role);
     show(ui, answer)
+}
+
+/// Returns `true` if a role's own file is there, readable or not: it was named, so it is answered.
+fn is_file(context: &Context, role: &str) -> bool {
+    let stored = Roles::new(context.workspace.roles_dir()).list();
+    let is_of_role = |file: &str| file.split('.').next() == Some(role);
+    stored.is_ok_and(|all| all.iter().any(|one| is_of_role(&one.file)))
 }
 
 /// No model answers an empty input, and asking one costs money.

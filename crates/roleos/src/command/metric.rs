@@ -160,7 +160,11 @@ fn change(ui: &Ui, context: &Context, args: &ChangeArgs) -> Result<Exit, Failure
     })?;
     let (current, event) = metrics::change(&context.workspace, &new, args.window)?;
     events::emit(&events::path(&context.workspace), &[event])?;
-    let rescored = audits::rescore(&context.workspace.role_os_dir().join("audits"), &new)?;
+    let rescored = audits::rescore(
+        &base::seals::Seals::of(&context.workspace),
+        &context.workspace.role_os_dir().join("audits"),
+        &new,
+    )?;
     let turned = audits::turned(&rescored);
     if ui.json {
         let one = |one: &Rescored| {

@@ -129,7 +129,13 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
 
 fn verify(ui: &Ui, context: &Context, args: &FileArgs) -> Result<Exit, Failure> {
     let metrics = runs::metrics(&context.workspace)?;
-    let (lines, bad) = runs::verify(&args.path(context), metrics)?;
+    let path = args.path(context);
+    let seals = match path == runs::path(&context.workspace) {
+        true => base::seals::Seals::of(&context.workspace),
+        // A log from elsewhere is not sealed for this workspace.
+        false => base::seals::Seals::default(),
+    };
+    let (lines, bad) = runs::verify(&seals, &path, metrics)?;
     let ok = bad.is_empty();
     if ui.json {
         let listed = bad

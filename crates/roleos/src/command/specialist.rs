@@ -282,6 +282,12 @@ fn refused(refusal: &Refusal, message: String) -> Failure {
             .hint("keep the active version, or `--force --reason TEXT`, which the receipt tells"),
         Refusal::FailedExam { .. } => Failure::refused("exam_failed", message)
             .hint("`roleos audit run` takes it again; `--force --reason TEXT` overrides it, which the receipt tells"),
+        Refusal::Barred { bar, .. } if bar.is_of_exams() => Failure::refused("halted_since_exam", message)
+            .hint("`roleos audit run` takes the exam again; `promote --force --reason TEXT` overrides it, which the receipt tells"),
+        Refusal::Barred { .. } => Failure::refused("may_not_serve", message)
+            .hint("`roleos specialist status` shows halts; `roleos audit run`, then `roleos specialist certify`, certifies it with its present backend"),
+        Refusal::OwnCanary { .. } => Failure::input("own_canary", message)
+            .hint("name a version that is not active"),
         Refusal::NeverActive { .. } => {
             Failure::refused("never_active", message).hint("`roleos specialist promote` compares it and makes it active")
         }

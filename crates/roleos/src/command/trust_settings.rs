@@ -92,8 +92,10 @@ fn show(
             "nothing needs confirmation: {}",
             if candidates.is_empty() {
                 "there are no settings, grants, registry or keys here yet"
-            } else {
+            } else if trust::Trust::of(&context.workspace).is_initialised() {
                 "everything here was written by `roleos`, confirmed before, or only makes the gate stricter"
+            } else {
+                "this workspace is not initialised, so what is written here counts, whoever wrote it; `roleos init` changes that"
             }
         ))?;
     } else if let Some(state) = context.workspace.state() {

@@ -21,7 +21,7 @@ const AUDIT: &str = r#"{"audit_id":"capitals","version":"v1","test_cases":[
   {"input":"Italy","expected_format":"json_schema","verifier_config":{"schema":{"type":"object","required":["city"]}},"expected_output":"{\"city\":\"Rome\"}"}
 ]}"#;
 
-fn version(id: &str, level: &str) -> Value {
+pub(super) fn version(id: &str, level: &str) -> Value {
     json!({
         "id": id, "adapter_id": format!("{id}-adapter"), "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0.75,
         "certified_level": level, "exam_hash": "0".repeat(64), "field_audit_window": 200,
@@ -29,7 +29,7 @@ fn version(id: &str, level: &str) -> Value {
     })
 }
 
-fn registered(url: &str, active: Option<&str>, versions: &[Value]) -> Workspace {
+pub(super) fn registered(url: &str, active: Option<&str>, versions: &[Value]) -> Workspace {
     let workspace = Workspace::new();
     let registry = json!({
         "schema": "roleos-specialist-registry/v1",
@@ -40,19 +40,31 @@ fn registered(url: &str, active: Option<&str>, versions: &[Value]) -> Workspace 
     });
     workspace.write(REGISTRY, registry.to_string());
     workspace.write("audit.json", AUDIT);
-    // The same three questions ten times over: enough for a certificate.
-    let mut long: Value = serde_json::from_str(AUDIT).unwrap();
-    let cases = long["test_cases"].as_array().unwrap().clone();
-    long["test_cases"] = cases.iter().cycle().take(30).cloned().collect();
-    workspace.write("long.json", long.to_string());
+    // The same three questions ten times over, each in words of its own: enough for a certificate.
+    workspace.write("long.json", long(|round| format!(" {round}")).to_string());
     workspace
 }
 
+/// Thirty cases of three questions; `ending` makes the inputs of a round differ from those of another.
+pub(super) fn long(ending: impl Fn(usize) -> String) -> Value {
+    let mut long: Value = serde_json::from_str(AUDIT).unwrap();
+    let cases = long["test_cases"].as_array().unwrap().clone();
+    let cases = cases.iter().cycle().take(30).cloned().enumerate();
+    let differing = cases.map(|(index, mut case)| {
+        let input = case["input"].as_str().unwrap().to_owned();
+        case["input"] = json!(format!("{input}{}", ending(index / 3)));
+        case
+    });
+    long["test_cases"] = differing.collect();
+    long
+}
+
 /// Knows all capitals, but the one of Spain only as `good`.
-fn atlas() -> Adapter {
+pub(super) fn atlas() -> Adapter {
     Adapter::new(|request| {
         let adapter = request.body["adapter_id"].as_str().unwrap_or_default();
-        let verdict = match request.body["input"].as_str() {
+        let input = request.body["input"].as_str();
+        let verdict = match input.and_then(|input| input.split(' ').next()) {
             Some("France") => json!("Paris"),
             Some("Spain") if adapter == "good-adapter" => json!("Madrid"),
             Some("Spain") => json!("Barcelona"),
@@ -62,7 +74,7 @@ fn atlas() -> Adapter {
     })
 }
 
-fn level(workspace: &Workspace, id: &str) -> (Value, Value) {
+pub(super) fn level(workspace: &Workspace, id: &str) -> (Value, Value) {
     let registry: Value = serde_json::from_str(&workspace.read(REGISTRY)).unwrap();
     let versions = registry["specialists"][0]["versions"]
         .as_array()
@@ -407,7 +419,12 @@ fn log(
     contest: impl Fn(usize) -> Vec<Record>,
 ) {
     let records = contests.flat_map(contest).collect();
-    runs::append(&workspace.path(".role-os/run_log.jsonl"), records).unwrap();
+    runs::append(
+        &base::seals::Seals::default(),
+        &workspace.path(".role-os/run_log.jsonl"),
+        records,
+    )
+    .unwrap();
 }
 
 const MANIFEST: &str = "\
@@ -868,7 +885,8 @@ fn what_users_say_labels_answers_and_raises_no_level() {
     let trained = train(&[]).exits(0).json();
     assert_eq!(
         (&trained["feedback"], &trained["contests"]),
-        (&json!(60), &json!(60))
+        (&json!(48), &json!(48)),
+        "what users say of held-out inputs does not count"
     );
     for (text, reason) in [(TOPICS[0], "ok"), (TOPICS[1], "score_below_threshold")] {
         workspace.write("in.txt", text);
@@ -1028,7 +1046,7 @@ fn a_selector_is_trained_shown_and_asked() {
     workspace.write(".role-os/selector.json", "{");
     assert_eq!(
         ask(TOPICS[0])["reason"],
-        "ood_check_threw",
+        "selector_damaged",
         "a damaged selector fails open"
     );
     assert_eq!(train(&[]).exits(1).json_error()["code"], "bad_selector");

@@ -128,7 +128,7 @@ fn logged(workspace: &Workspace) {
             record(run, "b", true, 0.4, Some("a")),
             record(run, "c", false, 0.0, Some("a")),
         ];
-        runs::append(&path, contest).unwrap();
+        runs::append(&base::seals::Seals::default(), &path, contest).unwrap();
     }
 }
 

@@ -39,6 +39,7 @@ fn record(set: &AuditSet, version: &str) -> AuditRecord {
         role: "editor/of things",
         version,
         model_id: "m",
+        subject: "s",
         finished_at: "2026-03-04T05:06:07Z",
     };
     AuditRecord::of(whose, set, &Metric::v1(), judged(set), None)
@@ -66,16 +67,17 @@ fn a_broken_off_run_goes_on() {
     let set = set();
     let path = record_path(folder.path(), "editor", "v1", &set.exam_hash);
     let given = judged(&set);
-    let (unfinished, done) = Unfinished::open(&path, &set, &Metric::v1(), false).unwrap();
+    let (unfinished, done) =
+        Unfinished::open(&Seals::default(), &path, &set, &Metric::v1(), false).unwrap();
     assert!(done.is_empty());
     unfinished.add(&given[2]).unwrap();
     unfinished.add(&given[0]).unwrap();
     unfinished.add(&given[0]).unwrap();
-    let (_, done) = Unfinished::open(&path, &set, &Metric::v1(), false).unwrap();
+    let (_, done) = Unfinished::open(&Seals::default(), &path, &set, &Metric::v1(), false).unwrap();
     assert_eq!(done, [given[0].clone(), given[2].clone()]);
     let mut other = Metric::v1();
     other.lambda = 0.4;
-    let (again, done) = Unfinished::open(&path, &set, &other, false).unwrap();
+    let (again, done) = Unfinished::open(&Seals::default(), &path, &set, &other, false).unwrap();
     assert!(done.is_empty(), "another metric begins anew");
     again.finish();
     assert!(!path.with_extension("partial.jsonl").exists());
@@ -87,7 +89,7 @@ fn records_are_found_again_and_rescored() {
     let set = set();
     for version in ["v1", "v2"] {
         let path = record_path(folder.path(), "editor/of things", version, &set.exam_hash);
-        save(&path, &record(&set, version)).unwrap();
+        save(&Seals::default(), &path, &record(&set, version)).unwrap();
     }
     files::write(&folder.path().join("junk.json"), b"{}", Privacy::Shared).unwrap();
     let found = all(folder.path());
@@ -95,7 +97,7 @@ fn records_are_found_again_and_rescored() {
     let mut next = Metric::v1();
     next.metric_version = "metric_v2".to_owned();
     next.beta = 0.0;
-    let rescored = rescore(folder.path(), &next).unwrap();
+    let rescored = rescore(&Seals::default(), folder.path(), &next).unwrap();
     assert!(
         rescored.iter().all(|one| one.after < one.before),
         "{rescored:?}"

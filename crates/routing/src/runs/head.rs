@@ -6,18 +6,57 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use selection::run_log::{FIRST, link};
+
 use base::files::{self, Action, FileError, Tail};
+use base::seals::Seals;
+use base::trust::Doubt;
+
+/// What is sealed.
+const NAME: &str = ".role-os/run_log.jsonl";
 
 /// Largest head.
 const MAX_HEAD: u64 = 4096;
 
-/// The end of the log after the last contest.
+/// The end of the log after the last contest, and before it: a crash may leave the log at either.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
     /// The log's length.
     pub(super) bytes: u64,
     /// The link of its last line.
     pub(super) last: String,
+    /// The length before that contest.
+    #[serde(default)]
+    before_bytes: u64,
+    /// The link before that contest.
+    #[serde(default)]
+    before_last: String,
+    /// That `roleos` wrote this here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seal: Option<String>,
+}
+
+impl Head {
+    /// Returns `true` if a log whose last line has this link is whole.
+    pub(super) fn ends_at(&self, link: &str) -> bool {
+        self.last == link || self.before_last == link
+    }
+
+    /// Checks the seal.
+    pub(super) fn check(&self, seals: &Seals) -> Result<(), Doubt> {
+        seals.check(NAME, &self.covered(), self.seal.as_deref())
+    }
+
+    fn covered(&self) -> Vec<u8> {
+        let Self {
+            bytes,
+            last,
+            before_bytes,
+            before_last,
+            ..
+        } = self;
+        format!("{bytes} {last} {before_bytes} {before_last}").into_bytes()
+    }
 }
 
 fn path_of(log: &Path) -> PathBuf {
@@ -44,21 +83,71 @@ pub(super) fn read(log: &Path) -> Result<Option<Head>, FileError> {
     serde_json::from_slice(&bytes).map(Some).map_err(bad)
 }
 
-/// Writes the head of a log that ends with this link. Hold the log's lock.
-pub(super) fn write(log: &Path, last: &str) -> Result<(), FileError> {
-    let facts = files::metadata(log);
-    let facts = facts.map_err(|source| FileError::new(Action::Read, log, source))?;
-    let head = Head {
-        bytes: facts.len(),
-        last: last.to_owned(),
+/// Writes the head of a log to which so many bytes are about to be added, the last line with this link; with none, the log
+/// is whole and may end nowhere else. Hold the log's lock.
+pub(super) fn write(seals: &Seals, log: &Path, more: u64, last: &str) -> Result<(), FileError> {
+    let length = match files::metadata(log) {
+        Ok(facts) => facts.len(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        Err(error) => return Err(FileError::new(Action::Read, log, error)),
     };
+    let before = super::last_line(log, selection::run_log::MAX_LINE)?;
+    let mut head = Head {
+        bytes: length + more,
+        last: last.to_owned(),
+        before_bytes: length,
+        before_last: before.map_or_else(|| FIRST.to_owned(), |line| link(&line)),
+        seal: None,
+    };
+    head.seal = seals.seal(NAME, &head.covered());
     let text = serde_json::to_string(&head).unwrap_or_default();
     files::write_quickly(&path_of(log), text.as_bytes())
 }
 
+/// Sets aside what something else than `roleos` wrote, where only sealed lines count: everything behind the sealed end, or
+/// all of a log without one. Hold the log's lock.
+fn set_foreign_aside(seals: &Seals, log: &Path) -> Result<Tail, FileError> {
+    let length = match files::metadata(log) {
+        Ok(facts) => facts.len(),
+        Err(_) => return Ok(Tail::Whole),
+    };
+    if length == 0 || !seals.is_enforced() {
+        return Ok(Tail::Whole);
+    }
+    let head = read(log).ok().flatten();
+    let head = head.filter(|head| head.check(seals).is_ok());
+    let keep = head.map_or(0, |head| {
+        let is_before = length < head.bytes;
+        if is_before {
+            head.before_bytes
+        } else {
+            head.bytes
+        }
+    });
+    if length <= keep {
+        return Ok(Tail::Whole);
+    }
+    let fail = |source| FileError::new(Action::Append, log, source);
+    if keep == 0 {
+        files::rename(log, &log.with_added_extension("unsealed")).map_err(fail)?;
+        return Ok(Tail::Torn);
+    }
+    let mut aside = super::tail(log, length - keep)?;
+    aside.push(b'\n');
+    files::append(&torn(log), &aside)?;
+    files::truncate(log, keep)?;
+    Ok(Tail::Torn)
+}
+
 /// Sets a contest aside that a crash tore: everything behind the last whole contest, or the last line where no head tells.
 /// Hold the log's lock.
-pub(super) fn repair(log: &Path) -> Result<Tail, FileError> {
+pub(super) fn repair(seals: &Seals, log: &Path) -> Result<Tail, FileError> {
+    let torn = set_torn_aside(log)?;
+    let foreign = set_foreign_aside(seals, log)?;
+    Ok(if torn == Tail::Torn { torn } else { foreign })
+}
+
+fn set_torn_aside(log: &Path) -> Result<Tail, FileError> {
     let fail = |source| FileError::new(Action::Append, log, source);
     let end = match super::tail(log, 1) {
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(Tail::Whole),
@@ -74,7 +163,12 @@ pub(super) fn repair(log: &Path) -> Result<Tail, FileError> {
     let mut keep = start + line.map_or(0, |at| at as u64 + 1);
     // Whole lines of the torn contest name a winner whose line may be missing.
     if let Ok(Some(head)) = read(log) {
-        keep = keep.min(head.bytes.max(start));
+        let whole = if length < head.bytes {
+            head.before_bytes
+        } else {
+            head.bytes
+        };
+        keep = keep.min(whole.max(start));
     }
     let cut = usize::try_from(keep - start).unwrap_or(usize::MAX);
     let mut aside = bytes.get(cut..).unwrap_or_default().to_vec();

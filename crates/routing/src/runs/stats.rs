@@ -187,6 +187,8 @@ fn piece_of(path: &Path, stretch: Range<u64>) -> io::Result<Stats> {
 
 #[cfg(test)]
 mod tests {
+    use base::seals::Seals;
+
     use super::super::append;
     use super::super::tests::contest;
     use super::*;
@@ -196,12 +198,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run_log.jsonl");
         for number in 0..40 {
-            append(&path, contest(&number.to_string(), "learn")).unwrap();
+            append(
+                &Seals::default(),
+                &path,
+                contest(&number.to_string(), "learn"),
+            )
+            .unwrap();
         }
         // A line that is none, and one that is too long.
         let long = format!("no line\n\"{}\"\n", "x".repeat(MAX_LINE + 10));
         base::files::append(&path, long.as_bytes()).unwrap();
-        append(&path, contest("last", "learn")).unwrap();
+        append(&Seals::default(), &path, contest("last", "learn")).unwrap();
         let whole = in_pieces(&path, u64::MAX).unwrap();
         assert_eq!(whole.unreadable, 2);
         let counts = |stats: &Stats| -> Vec<(u64, u64, u64)> {

@@ -58,12 +58,17 @@ fn writers_at_the_same_time_keep_one_chain_and_each_contest_together() {
             let path = &path;
             scope.spawn(move || {
                 for number in 0..20 {
-                    append(path, contest(&format!("{writer}-{number}"), "serve")).unwrap();
+                    append(
+                        &Seals::default(),
+                        path,
+                        contest(&format!("{writer}-{number}"), "serve"),
+                    )
+                    .unwrap();
                 }
             });
         }
     });
-    let (lines, bad) = verify(&path, vec![Metric::v1()]).unwrap();
+    let (lines, bad) = verify(&Seals::default(), &path, vec![Metric::v1()]).unwrap();
     assert_eq!((lines, bad.as_slice()), (320, &[][..]));
 }
 
@@ -80,10 +85,13 @@ fn a_torn_contest_is_set_aside_and_reported_and_the_log_holds_again() {
     for with_head in [true, false] {
         fs::remove_file(&path).ok();
         fs::remove_file(path.with_added_extension("torn")).ok();
-        assert_eq!(append(&path, contest("1", "serve")).unwrap(), Tail::Whole);
+        assert_eq!(
+            append(&Seals::default(), &path, contest("1", "serve")).unwrap(),
+            Tail::Whole
+        );
         let first = fs::read(&path).unwrap().len();
         let head = fs::read(path.with_added_extension("head")).unwrap();
-        append(&path, contest("2", "serve")).unwrap();
+        append(&Seals::default(), &path, contest("2", "serve")).unwrap();
         let second = fs::read(&path).unwrap().len();
         // The crash came in the middle of the second contest's second line, or of its first.
         cut(&path, if with_head { second - 30 } else { first + 30 });
@@ -97,7 +105,7 @@ fn a_torn_contest_is_set_aside_and_reported_and_the_log_holds_again() {
         } else {
             fs::remove_file(path.with_added_extension("head")).unwrap();
         }
-        let tail = append(&path, contest("3", "serve")).unwrap();
+        let tail = append(&Seals::default(), &path, contest("3", "serve")).unwrap();
         assert_eq!(tail, Tail::Torn);
         assert!(
             report(&path, tail)
@@ -106,13 +114,19 @@ fn a_torn_contest_is_set_aside_and_reported_and_the_log_holds_again() {
                 .to_string()
                 .contains("torn")
         );
-        assert_eq!(verify(&path, vec![Metric::v1()]).unwrap(), (4, Vec::new()));
+        assert_eq!(
+            verify(&Seals::default(), &path, vec![Metric::v1()]).unwrap(),
+            (4, Vec::new())
+        );
         let aside = fs::read(path.with_added_extension("torn")).unwrap();
         assert!(
             String::from_utf8_lossy(&aside).starts_with('{'),
             "{aside:?}"
         );
-        assert_eq!(append(&path, contest("4", "serve")).unwrap(), Tail::Whole);
+        assert_eq!(
+            append(&Seals::default(), &path, contest("4", "serve")).unwrap(),
+            Tail::Whole
+        );
     }
 }
 
@@ -120,12 +134,15 @@ fn a_torn_contest_is_set_aside_and_reported_and_the_log_holds_again() {
 fn whole_contests_that_were_taken_off_the_end_are_missed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run_log.jsonl");
-    append(&path, contest("1", "serve")).unwrap();
+    append(&Seals::default(), &path, contest("1", "serve")).unwrap();
     let first = fs::read(&path).unwrap().len();
-    append(&path, contest("2", "serve")).unwrap();
-    assert_eq!(verify(&path, vec![Metric::v1()]).unwrap(), (4, Vec::new()));
+    append(&Seals::default(), &path, contest("2", "serve")).unwrap();
+    assert_eq!(
+        verify(&Seals::default(), &path, vec![Metric::v1()]).unwrap(),
+        (4, Vec::new())
+    );
     cut(&path, first);
-    let (lines, bad) = verify(&path, vec![Metric::v1()]).unwrap();
+    let (lines, bad) = verify(&Seals::default(), &path, vec![Metric::v1()]).unwrap();
     assert_eq!((lines, bad.len(), bad[0].line), (2, 1, 3), "{bad:?}");
 }
 
@@ -134,9 +151,9 @@ fn trials_are_those_of_learning_runs_in_the_role() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run_log.jsonl");
     assert_eq!(trials(&path, "writer").unwrap(), BTreeMap::new());
-    append(&path, contest("1", "learn")).unwrap();
-    append(&path, contest("2", "learn")).unwrap();
-    append(&path, contest("3", "serve")).unwrap();
+    append(&Seals::default(), &path, contest("1", "learn")).unwrap();
+    append(&Seals::default(), &path, contest("2", "learn")).unwrap();
+    append(&Seals::default(), &path, contest("3", "serve")).unwrap();
     let expected = BTreeMap::from([("a-1".to_owned(), 2), ("b-1".to_owned(), 2)]);
     assert_eq!(trials(&path, "writer").unwrap(), expected);
     assert_eq!(trials(&path, "reader").unwrap(), BTreeMap::new());

@@ -56,7 +56,7 @@ impl Place {
                 let q1 = if (*model == topic) == well { 0.9 } else { 0.1 };
                 record(&run_id, index, model, &prompt_hash, q1)
             });
-            runs::append(&self.log, records.collect()).unwrap();
+            runs::append(&base::seals::Seals::default(), &self.log, records.collect()).unwrap();
             let line = Line {
                 run_id,
                 role: "writer".to_owned(),
@@ -124,6 +124,7 @@ fn version(model: &str) -> Version {
         certified_level: Level::parse("L2").unwrap(),
         claimed: false,
         certified_by: None,
+        certified_for: None,
         exam_hash: NO_EXAM.to_owned(),
         field_audit_window: DEFAULT_AUDIT_WINDOW,
         created_at: "2026-09-02T09:00:00Z".to_owned(),

@@ -16,10 +16,11 @@ use selection::run_log::Record;
 use selection::verifier::Declared;
 use serde_json::{Value, json};
 
-use super::pointing::compare;
+use super::exams::{compare, newest};
 use super::{OperateError, Operator, Specialists, lock};
 use crate::runs;
 use base::files::FileError;
+use base::seals::Seals;
 
 /// What evidence is gathered from, beside the specialists' own files.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,8 @@ pub struct Sources<'a> {
     pub metric: &'a Metric,
     /// All metrics that lines of the log may name.
     pub known: &'a [Metric],
+    /// What says whether `roleos` wrote it.
+    pub seals: &'a Seals,
 }
 
 /// Everything that is known of a version.
@@ -90,36 +93,56 @@ pub fn read_log_of(registry: &Registry, sources: Sources<'_>) -> Result<Reading,
     if !sources.log.exists() {
         return Ok(Reading::default());
     }
-    let (_, bad) = runs::verify(sources.log, sources.known.to_vec())?;
+    let (_, bad) = runs::verify(sources.seals, sources.log, sources.known.to_vec())?;
     if let Some(first) = bad.first() {
         return Ok(Reading {
             roles: all,
             broken: Some(format!("line {}: {}", first.line, first.reason)),
         });
     }
+    // The lines of one contest follow each other.
+    let mut contest: Vec<Record> = Vec::new();
     runs::lines(sources.log, |line| {
         let Ok(record) = Record::parse(line) else {
             return;
         };
-        let role = record.more.role.as_deref();
-        let Some(entry) = role.and_then(|role| registry.entry(role)) else {
-            return;
-        };
-        if record.metric_version != sources.metric.metric_version {
-            return;
+        let run = |record: &Record| record.more.run_id.clone();
+        let is_same = |first: &Record| run(first).is_some() && run(first) == run(&record);
+        if !contest.first().is_some_and(is_same) {
+            count(&mut all, registry, sources, &std::mem::take(&mut contest));
         }
-        let seen = all.entry(entry.role.clone()).or_default();
-        seen.contests.add(&record);
-        if let Some(version) = whose(entry, &record) {
-            let (windows, trials) = seen.versions.entry(version.id.clone()).or_default();
-            windows.add(&record);
-            trials.add(&record);
-        }
+        contest.push(record);
     })?;
+    count(&mut all, registry, sources, &contest);
     Ok(Reading {
         roles: all,
         broken: None,
     })
+}
+
+/// Counts one contest for its role and the versions that took part.
+fn count(
+    all: &mut BTreeMap<String, Seen>,
+    registry: &Registry,
+    sources: Sources<'_>,
+    contest: &[Record],
+) {
+    for record in contest {
+        let role = record.more.role.as_deref();
+        let Some(entry) = role.and_then(|role| registry.entry(role)) else {
+            continue;
+        };
+        if record.metric_version != sources.metric.metric_version {
+            continue;
+        }
+        let seen = all.entry(entry.role.clone()).or_default();
+        seen.contests.add(record);
+        if let Some(version) = whose(entry, record) {
+            let (windows, trials) = seen.versions.entry(version.id.clone()).or_default();
+            windows.add(record, contest.len() > 1);
+            trials.add(record);
+        }
+    }
 }
 
 /// The highest level that evidence on this machine carried, as the events log has it.
@@ -166,6 +189,7 @@ impl Specialists {
         let (entry, found) = find(&registry, role, version)?;
         let version = found.id.as_str();
         let (audit, audit_digest) = self.newest_audit(entry, found);
+        let unsealed = self.unsealed_exams(&entry.role, version);
         let mut read = read_log_of(&registry, sources)?;
         let mut seen = read.roles.remove(role).unwrap_or_default();
         let windows = seen.versions.remove(version).unwrap_or_default().0;
@@ -175,6 +199,7 @@ impl Specialists {
         let shadow = self.shadow_of(entry, found)?;
         let assessment = assess(&Evidence {
             audit: audit.as_ref(),
+            audit_doubt: unsealed.last().map(String::as_str),
             windows: &windows,
             run_log: read.broken.map_or(Ok(()), Err),
             supply_chain,
@@ -198,7 +223,7 @@ impl Specialists {
         version: &Version,
     ) -> (Option<AuditRecord>, Option<String>) {
         let records = self.exams(&entry.role);
-        let Some(record) = records.iter().rfind(|one| one.version == version.id) else {
+        let Some(record) = newest(&records, entry, version) else {
             return (None, None);
         };
         let text = serde_json::to_value(record).unwrap_or_default();
@@ -208,7 +233,7 @@ impl Specialists {
         let other = active.filter(|active| active.id != version.id);
         let margin = self.settings().exam_margin;
         if let (None, Some(other)) = (&record.baseline, other) {
-            record.baseline = compare(&records, other, version, margin);
+            record.baseline = compare(&records, entry, (other, version), margin);
         }
         (Some(record), Some(digest))
     }
@@ -223,7 +248,8 @@ impl Specialists {
             agreed: probes.map_or(0, |probes| probes.agreed),
             needed: settings.window,
             tau: settings.tau,
-            halted: state.halt(&entry.role).is_some(),
+            doubt: self.state_doubt().map(|doubt| doubt.to_string()),
+            halted: state.halts_for(&entry.role).of(&version.id).is_some(),
         })
     }
 
@@ -247,14 +273,21 @@ impl Specialists {
         let event = Event::new(Kind::CertificationAttempt, role, operator.now, attempt);
         self.note(&self.paths().events, &event, true)?;
         let exam = dossier.audit.as_ref().map(|audit| audit.exam_hash.clone());
-        self.relevel(role, version, operator, |found| {
+        self.relevel(role, version, operator, |entry, found| {
             let before = found.certified_level;
             // A level that was only claimed is evidenced now, as far as the evidence goes.
-            let is_news = earned > before || (found.claimed && earned.is_certified());
+            let is_news = earned > before
+                || (found.claimed && earned.is_certified())
+                || (entry.has_lapsed(found) && earned.is_certified());
             is_news.then(|| {
-                let level = earned.max(before);
+                // What another backend earned does not pass on.
+                let level = match entry.has_lapsed(found) {
+                    true => earned,
+                    false => earned.max(before),
+                };
                 let mut keys = vec![
                     ("certified_level", json!(level.to_string())),
+                    ("certified_for", json!(entry.subject(found))),
                     ("evidence_level", json!(earned.to_string())),
                 ];
                 keys.extend(exam.map(|exam| ("exam_hash", json!(exam))));
@@ -275,7 +308,7 @@ impl Specialists {
         evidence: &Value,
         operator: Operator<'_>,
     ) -> Result<Certified, OperateError> {
-        self.relevel(role, version, operator, |found| {
+        self.relevel(role, version, operator, |_, found| {
             let keys = vec![("certified_level", json!(to.to_string()))];
             (to < found.certified_level).then(|| (to, keys, evidence.clone()))
         })
@@ -286,14 +319,14 @@ impl Specialists {
         role: &str,
         version: &str,
         operator: Operator<'_>,
-        change: impl FnOnce(&Version) -> Option<(Level, Vec<(&'static str, Value)>, Value)>,
+        change: impl FnOnce(&Entry, &Version) -> Option<(Level, Vec<(&'static str, Value)>, Value)>,
     ) -> Result<Certified, OperateError> {
         let _lock = lock(&self.paths().registry)?;
         let (registry, bytes) = self.valid_registry()?;
-        let (_, found) = find(&registry, role, version)?;
+        let (entry, found) = find(&registry, role, version)?;
         let version = found.id.as_str();
         let before = found.certified_level;
-        let Some((now, keys, evidence)) = change(found) else {
+        let Some((now, keys, evidence)) = change(entry, found) else {
             return Ok(Certified {
                 before,
                 now: before,

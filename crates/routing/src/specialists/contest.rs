@@ -94,7 +94,7 @@ impl Specialists {
         };
         let seen = match self.see() {
             Ok(seen) => seen,
-            Err(error) => return nobody(Reason::NoRegistryEntry, said(&error)),
+            Err(error) => return nobody(Reason::RegistryDamaged, said(&error)),
         };
         let load_error = |error: FileError| format!("STATE_LOAD_ERROR: {}", said(&error));
         let _lock = match self.lock_state() {
@@ -267,7 +267,7 @@ fn ordered(entry: &Entry) -> Vec<&Version> {
 /// Learning respects halts and a role that switches its specialists off; not levels, scores, pointers or the quota, of
 /// which it takes nothing.
 fn learning(question: Question<'_>, version: &Version) -> Decision {
-    if let Some(reason) = question.halt {
+    if let Some(reason) = question.halts.of(&version.id) {
         return Decision::open(Reason::ShadowProbeHalt, reason);
     }
     if let Some(detail) = question.block.off() {

@@ -128,7 +128,7 @@ impl Specialists {
         let open = Begun::open;
         let seen = match self.see() {
             Ok(seen) => seen,
-            Err(error) => return open(Reason::NoRegistryEntry, said(&error)),
+            Err(error) => return open(Reason::RegistryDamaged, said(&error)),
         };
         let load_error = |error: FileError| format!("STATE_LOAD_ERROR: {}", said(&error));
         let _lock = match self.lock_state() {
@@ -309,7 +309,7 @@ impl Specialists {
         Some(Shadow::Counted { counter })
     }
 
-    /// Records a probe for the version that answered, and halts the role if the rule says so. A canary is decided about
+    /// Records a probe for the version that answered, and halts that version if the rule says so. A canary is decided about
     /// instead: it becomes active, or is withdrawn.
     pub fn probe(&self, asked: Asked<'_>, compared: Compared<'_>) -> Probed {
         let Some(agreed) = compared.agreed else {
@@ -366,7 +366,8 @@ impl Specialists {
         let noted = self.note(&self.paths().probes, &event, false);
         // The state comes before the event: a halt without its line holds, a line without its halt does not.
         let saved = self.save(&state, halt_triggered);
-        let halted = match state.halt(asked.role).filter(|_| halt_triggered) {
+        let slot = state.slot(asked.role).filter(|_| halt_triggered);
+        let halted = match slot.and_then(|slot| slot.halts.get(version)) {
             Some(halt) => {
                 let event = Event::halt(subject, halt, &judgement, &settings, pair);
                 self.note(&self.paths().events, &event, true).map(drop)
@@ -453,16 +454,27 @@ impl Specialists {
 
     /// Records which roles are halted where no file of the workspace can take it back.
     fn record_halts(&self, state: &State) -> Result<(), FileError> {
-        let halts = state.roles().filter_map(|(role, slot)| {
-            let ::specialist::state::Halt { reason, since } = slot.halt.clone()?;
-            Some((role.to_owned(), trust::HaltRecord { reason, since }))
+        let record = |version: Option<&str>, halt: &Halt| trust::HaltRecord {
+            version: version.map(str::to_owned),
+            reason: halt.reason.clone(),
+            since: halt.since.clone(),
+        };
+        let halts = state.roles().map(|(role, slot)| {
+            let halts = slot
+                .all_halts()
+                .map(|(version, halt)| record(version, halt));
+            (role.to_owned(), halts.collect::<Vec<_>>())
         });
+        let halts = halts.filter(|(_, halts)| !halts.is_empty());
         trust::record_halts(&self.paths().workspace, halts.collect())
     }
 
     /// Writes the state; `durable` when it must survive a power cut.
     pub(super) fn save(&self, state: &State, durable: bool) -> Result<(), FileError> {
-        let (path, text) = (&self.paths().state, state.print());
+        let (path, text) = (
+            &self.paths().state,
+            super::sealed(&self.seals, state.print()),
+        );
         if durable {
             self.record_halts(state)?;
             files::forget_older(path)?;

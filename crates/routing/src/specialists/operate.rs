@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use ::specialist::event::{Event, Kind};
 use ::specialist::level::Level;
-use ::specialist::pointer::Refusal;
+use ::specialist::pointer::{Refusal, serviceable};
 use ::specialist::registry::{Problem, Registry, complete, joined};
+use ::specialist::serving::Standing;
 use ::specialist::state::Halt;
 use serde_json::{Value, json};
 
@@ -107,6 +108,23 @@ pub struct Registered {
     pub active: Option<String>,
     /// The level that its file names and that was not taken, because nobody says who certified it.
     pub refused_level: Option<String>,
+}
+
+/// Halts that were lifted and halts that stay, each with the version that it is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleared {
+    /// Those that were lifted.
+    pub lifted: Vec<(Option<String>, Halt)>,
+    /// Those that stay.
+    pub stays: Vec<(Option<String>, Halt)>,
+}
+
+impl Cleared {
+    /// The reason of the first halt that was lifted.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.lifted.first().map(|(_, halt)| halt.reason.as_str())
+    }
 }
 
 /// What a repair found and did.
@@ -241,7 +259,7 @@ impl Specialists {
         if !is_known && state.slot(role).is_none() {
             return Err(OperateError::UnknownRole(role.to_owned()));
         }
-        if let Some(halt) = state.halt(role) {
+        if let Some(halt) = state.slot(role).and_then(|slot| slot.halt.as_ref()) {
             return Ok(Some(halt.clone()));
         }
         let reason = format!(
@@ -259,27 +277,58 @@ impl Specialists {
         Ok(None)
     }
 
-    /// Lifts a halt; the guard begins anew. `None` when the role was not halted.
+    /// Lifts the halt of a version, or all halts of a role; the guard begins anew.
     ///
     /// # Errors
-    /// The state cannot be used, or a file cannot be written.
+    /// A version did not pass its newest exam and would serve again, the version is unknown, the state cannot be used, or a
+    /// file cannot be written.
     pub fn clear_halt(
         &self,
         role: &str,
+        version: Option<&str>,
         operator: Operator<'_>,
-    ) -> Result<Option<Halt>, OperateError> {
+    ) -> Result<Cleared, OperateError> {
+        let registry = self.registry()?;
+        let entry = registry.entry(role);
+        let version = match (entry, version) {
+            (Some(entry), Some(named)) => Some(entry.resolve(named)?.id.clone()),
+            (None, Some(_)) => return Err(OperateError::UnknownRole(role.to_owned())),
+            (_, None) => None,
+        };
         let _lock = self.lock_state()?;
         let mut state = self.usable_state()?;
-        let Some(halt) = state.clear(role) else {
-            return Ok(None);
+        let lifted = state.clear(role, version.as_deref());
+        for id in lifted.iter().filter_map(|(id, _)| id.as_deref()) {
+            let serving =
+                entry.and_then(|entry| Some((entry, entry.serving().find(|one| one.id == id)?)));
+            let Some((entry, found)) = serving else {
+                continue;
+            };
+            let standing = Standing {
+                failed_exam: self.standing(entry, found)?.failed_exam,
+                ..Standing::default()
+            };
+            serviceable(entry, id, "clear the halt of", &standing, false)?;
+        }
+        let stays = state.halts(role);
+        let stays = stays.map(|(id, halt)| (id.map(str::to_owned), halt.clone()));
+        let cleared = Cleared {
+            stays: stays.collect(),
+            lifted,
         };
-        let data = json!({ "operator": operator.name, "reason": operator.reason });
+        if cleared.lifted.is_empty() {
+            return Ok(cleared);
+        }
+        let mut data = json!({ "operator": operator.name, "reason": operator.reason });
+        if let (Some(version), Some(data)) = (version, data.as_object_mut()) {
+            data.insert("version".to_owned(), json!(version));
+        }
         let event = Event::new(Kind::ClearHalt, role, operator.now, data);
         // The events come before the state: a halt that is lifted only in the log still holds.
         self.note(&self.paths().events, &event, true)?;
         self.note(&self.paths().probes, &event, true)?;
         self.save(&state, true)?;
-        Ok(Some(halt))
+        Ok(cleared)
     }
 
     pub(super) fn usable_state(&self) -> Result<::specialist::state::State, OperateError> {
@@ -313,7 +362,9 @@ impl Specialists {
                 (state, Some(aside))
             }
         };
-        let halted = state.roles().filter(|(_, slot)| slot.halt.is_some());
+        let halted = state
+            .roles()
+            .filter(|(_, slot)| slot.all_halts().next().is_some());
         Ok(Repaired {
             set_aside,
             halted: halted.map(|(role, _)| role.to_owned()).collect(),
@@ -330,6 +381,7 @@ fn take_level(
 ) -> Option<String> {
     version.remove("evidence_level");
     version.remove("certified_by");
+    version.remove("certified_for");
     let named = version.get("certified_level").and_then(Value::as_str);
     let level = named
         .and_then(Level::parse)

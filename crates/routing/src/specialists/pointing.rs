@@ -7,12 +7,10 @@ use ::specialist::event::{Event, Kind};
 use ::specialist::pointer::{Compared, Facts, Move, Refusal, serviceable, target, was_active};
 use ::specialist::registry::{Entry, Registry, Version, Withdrawn};
 use ::specialist::role_block::RoleBlock;
-use selection::audit::record::{Baseline, passes};
-use selection::audit::{Answer, AuditRecord, Given};
 use serde_json::{Map, Value, json};
 
+use super::exams::compare;
 use super::{OperateError, Operator, Specialists, lock};
-use crate::audits;
 
 /// A pointer that was moved, or a canary that was begun.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +21,10 @@ pub struct Moved {
     pub to: String,
     /// Its level.
     pub level: String,
+    /// Whether no evidence here carries that level.
+    pub claimed: bool,
+    /// What is halted of the role afterwards: the role itself, or versions.
+    pub halted: Vec<Option<String>>,
     /// Its exam.
     pub exam_hash: String,
     /// The share of a canary.
@@ -151,6 +153,8 @@ impl Specialists {
                 from: entry.active_version.clone(),
                 to: wanted.id.clone(),
                 level: wanted.certified_level.to_string(),
+                claimed: wanted.claimed,
+                halted: Vec::new(),
                 exam_hash: wanted.exam_hash.clone(),
                 share: how.share,
                 compared: compared.clone(),
@@ -163,8 +167,13 @@ impl Specialists {
         })?;
         // The closure ran, or there was an error.
         let moved = moved.ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
+        let state = self.usable_state()?;
+        let halted = state
+            .halts(role)
+            .map(|(version, _)| version.map(str::to_owned));
         Ok(Moved {
             block_error,
+            halted: halted.collect(),
             ..moved
         })
     }
@@ -172,37 +181,20 @@ impl Specialists {
     /// What the exams and the events log say about a version.
     fn facts(&self, entry: &Entry, version: &Version, forced: bool) -> Result<Facts, OperateError> {
         let records = self.exams(&entry.role);
-        let newest = records.iter().rfind(|record| record.version == version.id);
-        let failed = newest.filter(|record| !passes(record.rate()));
         let active = entry.active().ok().flatten();
         let active = active.filter(|active| active.id != version.id);
         let margin = self.settings().exam_margin;
-        let compared = active.and_then(|active| compare(&records, active, version, margin));
+        let compared =
+            active.and_then(|active| compare(&records, entry, (active, version), margin));
         Ok(Facts {
             was_active: was_active(&self.events()?, &entry.role),
-            failed_exam: failed.map(AuditRecord::said),
+            standing: self.standing(entry, version)?,
             compared: compared.map(|found| Compared {
                 holds: found.holds(),
                 said: found.said(),
             }),
             forced,
         })
-    }
-
-    /// The records of a role's exams, oldest first.
-    pub(super) fn exams(&self, role: &str) -> Vec<AuditRecord> {
-        let all = audits::all(&self.paths().audits).into_iter();
-        all.map(|(_, record)| record)
-            .filter(|record| record.role == role)
-            .collect()
-    }
-
-    /// Returns the newest exam of a version.
-    #[must_use]
-    pub fn newest_exam(&self, role: &str, version: &str) -> Option<AuditRecord> {
-        let mut records = self.exams(role);
-        let at = records.iter().rposition(|one| one.version == version)?;
-        Some(records.swap_remove(at))
     }
 
     /// Puts certified versions beside the active one, or takes them away. Returns those that are beside it now.
@@ -226,7 +218,9 @@ impl Specialists {
                     if entry.active_version.is_none() {
                         return Err(Refusal::NothingBeside(role.to_owned()).into());
                     }
-                    serviceable(entry, named, "serve")?.id.clone()
+                    let standing = self.standing(entry, entry.resolve(named)?)?;
+                    let wanted = serviceable(entry, named, "put beside", &standing, false)?;
+                    wanted.id.clone()
                 };
                 now.retain(|one| *one != id);
                 if !remove && entry.active_version.as_ref() != Some(&id) {
@@ -356,7 +350,7 @@ impl Specialists {
         let Some(mut change) = decide(entry)? else {
             return Ok(self.sync_block(entry, operator));
         };
-        let after = change.apply(&registry, role);
+        let after = bound(change.apply(&registry, role), entry);
         if !after.is_valid() {
             return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
         }
@@ -441,8 +435,14 @@ fn pointed(
 }
 
 fn canary(entry: &Entry, wanted: &Version, share: f64) -> Result<Change, OperateError> {
-    if entry.active_version.is_none() {
-        return Err(Refusal::NothingBeside(entry.role.clone()).into());
+    let role = entry.role.clone();
+    match &entry.active_version {
+        None => return Err(Refusal::NothingBeside(role).into()),
+        Some(active) if *active == wanted.id => {
+            let version = wanted.id.clone();
+            return Err(Refusal::OwnCanary { role, version }.into());
+        }
+        Some(_) => {}
     }
     let keys = vec![("canary", json!({ "version": wanted.id, "share": share }))];
     let data = json!({ "version_id": wanted.id, "outcome": "begun", "share": share });
@@ -473,19 +473,21 @@ fn without(entry: &Entry, ids: &[String]) -> Vec<(&'static str, Value)> {
     keys
 }
 
-/// Compares two versions on the newest exam that both took here.
-pub(super) fn compare(
-    records: &[AuditRecord],
-    before: &Version,
-    now: &Version,
-    margin: f64,
-) -> Option<Baseline> {
-    let own = records.iter().rev().filter(|one| one.version == now.id);
-    let mut pairs = own.filter_map(|own| {
-        let same = |one: &&AuditRecord| one.version == before.id && one.exam_hash == own.exam_hash;
-        Some((records.iter().rfind(same)?, own))
-    });
-    let (before, now) = pairs.next()?;
-    let answers: Vec<Answer> = now.answers.iter().map(Given::answer).collect();
-    Some(Baseline::of(before, &answers, margin))
+/// Binds a level that is bound to no backend yet to the one that a change takes away from its version.
+fn bound(after: Registry, before: &Entry) -> Registry {
+    let lost: Vec<(String, String)> = before
+        .versions
+        .iter()
+        .filter(|version| version.certified_level.is_certified() && version.certified_for.is_none())
+        .map(|version| (version.id.clone(), before.subject(version)))
+        .filter(|(id, subject)| {
+            let now = after.entry(&before.role);
+            let now = now.and_then(|entry| Some(entry.subject(entry.version(id)?)));
+            now.is_some_and(|now| now != *subject)
+        })
+        .collect();
+    let bind = |after: Registry, (id, subject): (String, String)| {
+        after.with_keys(&before.role, &id, &[("certified_for", json!(subject))])
+    };
+    lost.into_iter().fold(after, bind)
 }

@@ -4,8 +4,9 @@
 use ::specialist::classifier::{Classifier, Familiarity, Verdict};
 use ::specialist::gate::{Decision, Declared, Gate, Question, Reason, Weighed, Weighing};
 use ::specialist::quota::{Source, View};
-use ::specialist::registry::{Entry, Registry, Version, joined};
+use ::specialist::registry::{Entry, Refused, Registry, Version, joined};
 use ::specialist::role_block::RoleBlock;
+use ::specialist::serving::Standing;
 use ::specialist::state::State;
 use selection::candidates::{self, Declaration};
 use serde_json::{Value, json};
@@ -120,7 +121,7 @@ impl Specialists {
         let seen = match self.see() {
             Ok(seen) => seen,
             Err(error) => {
-                return Route::open(Decision::open(Reason::NoRegistryEntry, said(&error)));
+                return Route::open(Decision::open(Reason::RegistryDamaged, said(&error)));
             }
         };
         let state = match self.state() {
@@ -179,14 +180,19 @@ impl Specialists {
             entry,
             block: &block,
             quota: state.quota(asked.role, settings.scope, settings.quota_window),
-            halt: state.halt(asked.role).map(|halt| halt.reason.as_str()),
+            halts: state.halts_for(asked.role),
             classifier,
             declared: &declared,
         };
         let mut weighing = Gate::weigh(question);
         let problems = registry.problems_of(asked.role);
         if entry.is_none() && !problems.is_empty() {
-            weighing.decision.detail = joined(&problems);
+            let is_whole = problems.iter().any(|one| one.refused == Refused::Registry);
+            let reason = match is_whole {
+                true => Reason::RegistryDamaged,
+                false => Reason::NoRegistryEntry,
+            };
+            weighing.decision = Decision::open(reason, joined(&problems));
         }
         take(weighing, Some(question))
     }
@@ -227,11 +233,8 @@ fn listed(
 
 /// Why a version is not in the serving set.
 pub(super) fn aside(entry: &Entry, version: &Version, weighing: &Weighing<'_>) -> String {
-    if !version.certified_level.is_certified() {
-        return format!("it is not certified ({})", version.certified_level);
-    }
-    if let Some(withdrawn) = version.withdrawn {
-        return format!("it is {}", withdrawn.name());
+    if let Err(bar) = entry.may_serve(version, &Standing::default()) {
+        return bar.to_string();
     }
     if weighing.weighed.is_empty() && entry.serving().any(|one| one.id == version.id) {
         return weighing.decision.detail.clone();

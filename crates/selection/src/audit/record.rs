@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Answer, Case, DEFAULT_FLOOR, Grading, Match, Report};
+pub use super::baseline::Baseline;
+use super::{Answer, Case, DEFAULT_FLOOR, Grading, MIN_CASES, Match, Report};
 use crate::canonical;
 use crate::metric::{Metric, Parts};
 use crate::output;
@@ -52,6 +53,9 @@ pub struct Given {
     /// The right output, when it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_output: Option<String>,
+    /// The first case with the same input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_of: Option<usize>,
 }
 
 /// What was measured of one answer.
@@ -92,9 +96,10 @@ impl Given {
             output_hash,
             output: measured.output,
             expected_output: case.expected_output.clone(),
+            copy_of: case.copy_of,
         };
         given.score(metric);
-        given.grade(case.grading);
+        given.grade(case);
         given
     }
 
@@ -118,21 +123,23 @@ impl Given {
         self.right.unwrap_or_else(by_quality)
     }
 
-    fn grade(&mut self, grading: Grading) {
+    fn grade(&mut self, case: &Case) {
+        let Grading { rule, floor } = case.grading;
         let Some(expected) = self.expected_output.as_deref() else {
+            self.right = case.graded.then(|| self.is_verified());
             return;
         };
         let q1 = self.q1.unwrap_or(0.0);
-        let right = match grading.rule {
+        let right = match rule {
             Match::Verifier => self.is_verified(),
             Match::Exact => is_same(&self.output, expected),
-            Match::Quality => is_same(&self.output, expected) || q1 >= grading.floor,
+            Match::Quality => is_same(&self.output, expected) || q1 >= floor,
         };
         self.right = Some(right);
         if !right && self.is_verified() {
-            let needed = match grading.rule {
+            let needed = match rule {
                 Match::Exact => "equality".to_owned(),
-                _ => format!("{:.2}", grading.floor),
+                _ => format!("{floor:.2}"),
             };
             self.reason = Some(format!(
                 "the answer differs from the expected output: quality {q1:.2}, {needed} is needed"
@@ -177,6 +184,7 @@ impl Given {
             right: self.is_right(),
             quality: self.quality(),
             reward: self.reward,
+            is_copy: self.copy_of.is_some(),
         }
     }
 }
@@ -212,76 +220,6 @@ fn q1(metric: &Metric, said: &Value, expected: &str) -> f64 {
     quality::score(metric.alpha_q1, &said, &target)
 }
 
-/// How a version did against a baseline on the same exam.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Baseline {
-    /// The baseline.
-    pub version: String,
-    /// Cases that it passed and this version failed.
-    pub regressions: Vec<usize>,
-    /// Mean worth lost against it; negative when gained. Time is in it, so it decides nothing.
-    pub lost_reward: f64,
-    /// Mean difference of quality on the same cases; positive when this version is better.
-    #[serde(default)]
-    pub difference: f64,
-    /// Lower bound of that mean.
-    #[serde(default)]
-    pub low: f64,
-    /// Upper bound of that mean.
-    #[serde(default)]
-    pub high: f64,
-    /// By how much this version may be worse.
-    #[serde(default)]
-    pub margin: f64,
-}
-
-impl Baseline {
-    /// Compares the answers to an exam with those of another version.
-    #[must_use]
-    pub fn of(before: &AuditRecord, answers: &[Answer], margin: f64) -> Self {
-        let others: Vec<Answer> = before.answers.iter().map(Given::answer).collect();
-        Self::from_report(before, &Report::of(answers, Some(&others)), margin)
-    }
-
-    fn from_report(before: &AuditRecord, report: &Report, margin: f64) -> Self {
-        let found = report.comparison.as_ref();
-        Self {
-            version: before.version.clone(),
-            regressions: report.regressions.clone(),
-            lost_reward: report.lost_reward.unwrap_or(0.0),
-            difference: found.map_or(0.0, |found| found.mean),
-            low: found.map_or(-1.0, |found| found.low),
-            high: found.map_or(1.0, |found| found.high),
-            margin,
-        }
-    }
-
-    /// Returns `true` if this version is not worse by more than the margin.
-    #[must_use]
-    pub fn holds(&self) -> bool {
-        self.difference >= -self.margin - 1e-9
-    }
-
-    /// Returns the numbers in words.
-    #[must_use]
-    pub fn said(&self) -> String {
-        let proven = if self.low >= -self.margin {
-            "proven"
-        } else {
-            "measured on these cases"
-        };
-        format!(
-            "quality {:+.3} against `{}` ({:+.3} to {:+.3}), {} cases failed that it passed; at most {:.3} worse is allowed ({proven})",
-            self.difference,
-            self.version,
-            self.low,
-            self.high,
-            self.regressions.len(),
-            self.margin
-        )
-    }
-}
-
 /// What an exam is worth under one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
@@ -302,6 +240,9 @@ pub struct AuditRecord {
     pub version: String,
     /// The model.
     pub model_id: String,
+    /// Hash of what answered: the version's pin, contract and addresses at the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// The exam.
     pub exam_hash: String,
     /// The set's id.
@@ -324,7 +265,7 @@ pub struct AuditRecord {
     /// Answers that the verifier passed and that differ from the expected output.
     #[serde(default)]
     pub wrong_answers: u64,
-    /// Cases whose right output is known.
+    /// Cases that were graded, each input once.
     #[serde(default)]
     pub graded: u64,
     /// The share that passed.
@@ -343,6 +284,9 @@ pub struct AuditRecord {
     pub scores: BTreeMap<String, Score>,
     /// The answers, by case.
     pub answers: Vec<Given>,
+    /// That `roleos` wrote this here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
 }
 
 /// Whose exam it was, and when.
@@ -354,6 +298,8 @@ pub struct Whose<'a> {
     pub version: &'a str,
     /// The model.
     pub model_id: &'a str,
+    /// Hash of what answered.
+    pub subject: &'a str,
     /// When it was finished.
     pub finished_at: &'a str,
 }
@@ -383,6 +329,7 @@ impl AuditRecord {
             role: whose.role.to_owned(),
             version: whose.version.to_owned(),
             model_id: whose.model_id.to_owned(),
+            subject: Some(whose.subject.to_owned()),
             exam_hash: set.exam_hash.clone(),
             audit_id: set.audit_id.clone(),
             audit_version: set.version.clone(),
@@ -397,12 +344,23 @@ impl AuditRecord {
             mean_reward: report.mean_reward,
             verifier_failures: report.verifier_failures,
             wrong_answers: report.wrong_answers,
-            graded: answers.iter().filter(|given| given.right.is_some()).count() as u64,
+            graded: proof(&answers).n,
             ok: passes(report.passed) && before.is_none_or(|(_, margin)| report.holds(margin)),
             baseline: before.map(|(before, margin)| Baseline::from_report(before, &report, margin)),
             scores: BTreeMap::from([(metric.metric_version.clone(), score)]),
             answers,
+            seal: None,
         }
+    }
+
+    /// Returns what a seal covers: all but the seal.
+    #[must_use]
+    pub fn sealed_text(&self) -> String {
+        let unsealed = Self {
+            seal: None,
+            ..self.clone()
+        };
+        canonical::text(&serde_json::to_value(unsealed).unwrap_or_default())
     }
 
     /// Its answers under a metric.
@@ -440,6 +398,58 @@ impl AuditRecord {
     pub fn rate(&self) -> Rate {
         rate(self.passed, self.cases)
     }
+
+    /// Returns the pass rate of the cases that prove something: the graded ones, each input once.
+    #[must_use]
+    pub fn proof(&self) -> Rate {
+        proof(&self.answers)
+    }
+
+    /// Returns `true` if it certifies: enough graded cases, and they and all cases together passed.
+    #[must_use]
+    pub fn certifies(&self) -> bool {
+        self.proof().n >= MIN_CASES && passes(self.proof()) && passes(self.rate())
+    }
+
+    /// Says how many cases prove something, which do not, and what to do where that is not enough.
+    #[must_use]
+    pub fn proof_said(&self) -> String {
+        let copies = self.answers.iter().filter(|one| one.copy_of.is_some());
+        let copies = copies.count() as u64;
+        let graded = self.proof().n;
+        let ungraded = self.cases.saturating_sub(copies + graded);
+        let mut said = format!(
+            "{graded} of {} cases are graded; {MIN_CASES} with different inputs are needed",
+            self.cases
+        );
+        for (count, what) in [
+            (
+                ungraded,
+                "not graded (nothing in them knows the right answer)",
+            ),
+            (copies, "copies of another case's input"),
+        ] {
+            if count > 0 {
+                said.push_str(&format!("; {count} do not count: {what}"));
+            }
+        }
+        if graded < MIN_CASES {
+            said.push_str(&format!(
+                "; `roleos audit draft {:?} --set SET` proposes expected outputs",
+                self.role
+            ));
+        }
+        said
+    }
+}
+
+/// The graded answers, each input once.
+fn proof(answers: &[Given]) -> Rate {
+    let counted = answers
+        .iter()
+        .filter(|given| given.right.is_some() && given.copy_of.is_none());
+    let hits = counted.clone().filter(|given| given.passed()).count();
+    rate(hits as u64, counted.count() as u64)
 }
 
 /// Whether a pass rate is that of a passed exam.
@@ -491,6 +501,7 @@ mod tests {
             role: "editor",
             version: "v2",
             model_id: "m",
+            subject: "s",
             finished_at: "2026-03-04T05:06:07Z",
         };
         let set = set();
@@ -563,6 +574,7 @@ mod tests {
             role: "editor",
             version: "v3",
             model_id: "m",
+            subject: "s",
             finished_at: "2026-03-04T05:06:07Z",
         };
         let slow = AuditRecord::of(whose, &set(), &Metric::v1(), slow, Some((&before, 0.0)));

@@ -15,7 +15,7 @@ pub struct Point {
     pub share: f64,
     /// The share of acceptable answers, the general model's among them.
     pub quality: f64,
-    /// The cost against the general model alone, which is 1; nothing when no contest tells its cost.
+    /// The price against the general model alone, which is 1; nothing when no contest tells both prices.
     pub cost: Option<f64>,
 }
 
@@ -95,6 +95,17 @@ impl Trial {
         let best = over.reduce(|best, next| if next.0 > best.0 { next } else { best });
         best.map(|(_, outcome)| outcome)
     }
+
+    /// What the served answer and the general model's cost in dollars. A contest counts at every threshold or at none:
+    /// where one of its prices is not known, a ratio would compare other contests with each other.
+    fn prices(&self, served: Option<Outcome>) -> Option<(f64, f64)> {
+        let mut own = self.versions.iter().map(|(_, outcome)| outcome.price_usd);
+        let general = self.general?.price_usd?;
+        if own.any(|price| price.is_none()) {
+            return None;
+        }
+        Some((served.map_or(Some(general), |one| one.price_usd)?, general))
+    }
 }
 
 fn point(trials: &[Trial], threshold: f64) -> Point {
@@ -106,8 +117,7 @@ fn point(trials: &[Trial], threshold: f64) -> Point {
         let general = trial.general.and_then(|general| general.acceptable);
         let acceptable = served.map_or(general.unwrap_or(true), |one| one.acceptable == Some(true));
         good += f64::from(u8::from(acceptable));
-        if let Some(general) = trial.general {
-            let (own, other) = costs(served.unwrap_or(general), general);
+        if let Some((own, other)) = trial.prices(served) {
             spent += own;
             usual += other;
         }
@@ -118,14 +128,6 @@ fn point(trials: &[Trial], threshold: f64) -> Point {
         share: routed / n,
         quality: good / n,
         cost: (usual > 0.0).then(|| spent / usual),
-    }
-}
-
-/// What two answers cost, in dollars where both prices are known, else under the metric.
-fn costs(own: Outcome, general: Outcome) -> (f64, f64) {
-    match (own.price_usd, general.price_usd) {
-        (Some(own), Some(general)) => (own, general),
-        _ => (own.cost, general.cost),
     }
 }
 

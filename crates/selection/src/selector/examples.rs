@@ -5,7 +5,11 @@
 //! teaches nothing: it would only show failures.
 //!
 //! One contest in five is held out, by the hash of its input: the same input is always on the same side, so that what was
-//! held out from an older selector is held out from a newer one, and the two can be compared.
+//! held out from an older selector is held out from a newer one, and the two can be compared. Only what was graded is held
+//! out: users' words teach, and never decide whether a selector is better.
+//!
+//! Users' words are bounded by the graded answers of the version: one sender's count for at most [`SENDER_SHARE`] of them,
+//! all together for at most [`FEEDBACK_SHARE`], the newest first. Where nothing was graded, all count.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,6 +22,15 @@ pub const FLOOR: f64 = 0.8;
 
 /// More contests of one role than this are not learned from; the newest are.
 pub const MAX_CONTESTS: usize = 50_000;
+
+/// The words of one sender count for at most one in so many graded answers of a version.
+pub const SENDER_SHARE: u64 = 10;
+
+/// All users' words count for at most one in so many graded answers of a version.
+pub const FEEDBACK_SHARE: u64 = 3;
+
+/// So many words of a sender always count.
+pub const LEAST_WORDS: u64 = 3;
 
 /// One in so many is held out.
 const HELD_OUT: u8 = 5;
@@ -36,6 +49,8 @@ pub struct Split {
 pub struct Opinion {
     /// The dispatch.
     pub trace_id: String,
+    /// Who said so.
+    pub sender: String,
     /// The role that was played.
     pub role: String,
     /// The version that answered.
@@ -120,12 +135,46 @@ impl Examples {
         contest.outcomes.insert(version.clone(), outcome);
     }
 
+    /// Returns the users' words that count, given oldest first.
+    #[must_use]
+    pub fn bounded(&self, opinions: Vec<Opinion>) -> Vec<Opinion> {
+        let known = self.contests.values().flat_map(|contest| {
+            let known = contest.outcomes.iter();
+            let known = known.filter(|(_, outcome)| outcome.acceptable.is_some());
+            known.map(|(version, _)| (contest.role.clone(), version.clone()))
+        });
+        let mut graded: HashMap<(String, String), u64> = HashMap::new();
+        known.for_each(|subject| *graded.entry(subject).or_default() += 1);
+        let mut of_sender: HashMap<(String, String, String), u64> = HashMap::new();
+        let mut of_all: HashMap<(String, String), u64> = HashMap::new();
+        let mut counted: Vec<Opinion> = Vec::new();
+        for opinion in opinions.into_iter().rev() {
+            let subject = (opinion.role.clone(), opinion.version.clone());
+            let by = (opinion.sender.clone(), subject.0.clone(), subject.1.clone());
+            if let Some(graded) = graded.get(&subject) {
+                let own = of_sender.entry(by).or_default();
+                let all = of_all.entry(subject).or_default();
+                let is_over = *own >= (graded / SENDER_SHARE).max(LEAST_WORDS)
+                    || *all >= (graded / FEEDBACK_SHARE).max(LEAST_WORDS);
+                if is_over {
+                    continue;
+                }
+                (*own, *all) = (*own + 1, *all + 1);
+            }
+            counted.push(opinion);
+        }
+        counted.reverse();
+        counted
+    }
+
     /// Takes what a user said of an answer. It comes before the general model's answer, and after the verifier and a right
     /// answer that is known. An answer that is in no contest is an example by itself. Returns `true` if it counts.
     pub fn feedback(&mut self, opinion: Opinion) -> bool {
         let run = self.traces.get(&opinion.trace_id);
         if let Some(contest) = run.and_then(|run| self.contests.get_mut(run)) {
-            let open = contest.role == opinion.role && contest.open.contains(&opinion.version);
+            let open = contest.role == opinion.role
+                && contest.open.contains(&opinion.version)
+                && !is_held_out(&contest.prompt_hash);
             let outcome = contest.outcomes.get_mut(&opinion.version);
             let Some(outcome) = outcome.filter(|_| open) else {
                 return false;
@@ -134,7 +183,8 @@ impl Examples {
             contest.has_reference = true;
             return true;
         }
-        let Some((prompt_hash, features)) = opinion.input else {
+        let input = opinion.input.filter(|(hash, _)| !is_held_out(hash));
+        let Some((prompt_hash, features)) = input else {
             return false;
         };
         let outcome = Outcome {
@@ -255,6 +305,7 @@ mod tests {
     fn opinion(trace_id: &str, version: &str) -> Opinion {
         Opinion {
             trace_id: trace_id.to_owned(),
+            sender: "s".to_owned(),
             role: "editor".to_owned(),
             version: version.to_owned(),
             acceptable: true,
@@ -362,6 +413,48 @@ mod tests {
             panic!("{roles:?}");
         };
         assert_eq!(example.outcomes["a-1"].acceptable, Some(true));
+    }
+
+    /// The finding: sixty zero scores of one sender switched a good adapter off.
+    #[test]
+    fn words_are_bounded_by_what_was_graded() {
+        let said = |sender: &str, count: usize| -> Vec<Opinion> {
+            let one = |number| Opinion {
+                sender: sender.to_owned(),
+                acceptable: false,
+                ..opinion(&format!("{sender}-{number}"), "a-1")
+            };
+            (0..count).map(one).collect()
+        };
+        let graded = |count: usize| {
+            let mut examples = Examples::default();
+            for run in 0..count {
+                examples.record(&record(&format!("r{run}"), "a", "learn", true, Some(1.0)));
+            }
+            examples
+        };
+        for (count, opinions, expected) in [
+            (200, said("one", 60), 20),
+            (200, [said("one", 60), said("two", 60)].concat(), 40),
+            (
+                200,
+                (0..60).flat_map(|n| said(&format!("s{n}"), 5)).collect(),
+                66,
+            ),
+            (5, said("one", 60), 3),
+            (0, said("one", 60), 60),
+        ] {
+            let found = graded(count).bounded(opinions.clone());
+            assert_eq!(found.len(), expected, "{count} graded");
+            assert_eq!(found.last(), opinions.last(), "the newest count");
+        }
+        let mut held = graded(0);
+        let input = Some(("05".repeat(32), Features::of("a text", &[])));
+        let word = Opinion {
+            input,
+            ..opinion("x", "a-1")
+        };
+        assert!(!held.feedback(word), "only graded answers are held out");
     }
 
     #[test]

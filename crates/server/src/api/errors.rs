@@ -219,6 +219,11 @@ fn refused(refusal: &Refusal, message: String) -> Problem {
         Refusal::FailedExam { .. } => {
             conflict("exam_failed", message).hint("set `force` and say why")
         }
+        Refusal::Barred { bar, .. } if bar.is_of_exams() => conflict("halted_since_exam", message)
+            .hint("take the exam again, or set `force` and say why"),
+        Refusal::Barred { .. } => conflict("may_not_serve", message)
+            .hint("lift its halt, or take the exam again and certify it"),
+        Refusal::OwnCanary { .. } => conflict("own_canary", message).hint("name another version"),
         Refusal::NeverActive { .. } => conflict("never_active", message).hint("promote it"),
         Refusal::NothingActive(_) | Refusal::NothingBeside(_) => {
             conflict("nothing_active", message).hint("promote a version first")

@@ -171,6 +171,7 @@ pub(super) async fn certify(
             log: &log,
             metric: &metric,
             known: &known,
+            seals: desk.specialists.seals(),
         };
         let (set, version) = (&desk.config.selection, &body.version);
         let check = |written: &Value| supply::check(written, set);
@@ -271,12 +272,12 @@ pub(super) async fn clear_halt(
 ) -> Answer<Value> {
     signed(person, desk, role, body, |desk, role, operator| {
         let registry = desk.specialists.registry()?;
-        let cleared = desk.specialists.clear_halt(role, operator)?;
-        if cleared.is_none() && registry.entry(role).is_none() {
+        let cleared = desk.specialists.clear_halt(role, None, operator)?;
+        if cleared.lifted.is_empty() && registry.entry(role).is_none() {
             return Err(OperateError::UnknownRole(role.to_owned()).into());
         }
-        let reason = cleared.as_ref().map(|halt| &halt.reason);
-        Ok(json!({ "role": role, "cleared": cleared.is_some(), "previous_reason": reason }))
+        let is_cleared = !cleared.lifted.is_empty();
+        Ok(json!({ "role": role, "cleared": is_cleared, "previous_reason": cleared.reason() }))
     })
     .await
 }

@@ -149,7 +149,14 @@ impl<'a> Exam<'a> {
     pub fn taken(&self, entry: &Entry, version: &Version) -> Result<AuditRecord, ExamError> {
         let path = self.path(entry, version);
         if path.exists() {
-            return Ok(audits::read(&path)?);
+            let record = audits::read(&path)?;
+            let is_of_it = record
+                .subject
+                .as_ref()
+                .is_none_or(|one| *one == entry.subject(version));
+            if is_of_it && audits::check(self.specialists.seals(), &record).is_ok() {
+                return Ok(record);
+            }
         }
         Ok(self.take(entry, version, None)?.record)
     }
@@ -169,8 +176,9 @@ impl<'a> Exam<'a> {
             let paths = self.specialists.paths();
             kept::keep(paths, &self.set.exam_hash, written, &self.package)?;
         }
+        let seals = self.specialists.seals();
         let (unfinished, mut answers) =
-            Unfinished::open(&path, &self.set, &self.metric, self.fresh)?;
+            Unfinished::open(seals, &path, &self.set, &self.metric, self.fresh)?;
         let resumed = answers.len();
         let answered = self.ask(entry, version, &unfinished, &answers)?;
         answers.extend(answered);
@@ -179,6 +187,7 @@ impl<'a> Exam<'a> {
             role: &entry.role,
             version: &version.id,
             model_id: &version.model_id,
+            subject: &entry.subject(version),
             finished_at: &clock::text(clock::now_ns() / 1_000_000 * 1_000_000),
         };
         let record = {
@@ -186,7 +195,7 @@ impl<'a> Exam<'a> {
             let baseline = baseline.map(|before| (before, margin));
             AuditRecord::of(whose, &self.set, &self.metric, answers, baseline)
         };
-        audits::save(&path, &record)?;
+        audits::save(self.specialists.seals(), &path, &record)?;
         unfinished.finish();
         Ok(Taken {
             record,

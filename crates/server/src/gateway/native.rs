@@ -131,7 +131,10 @@ async fn dispatched(
             let response = json_response(StatusCode::OK, body.to_string());
             Ok(proxy::receipt_headers(response, entry))
         }
-        Err(error) => Ok(refused(&nobody(&role, &error), &receipt)),
+        Err(error) => {
+            let response = refused(&nobody(&role, &error), &receipt);
+            Ok(proxy::receipt_headers(response, entry))
+        }
     }
 }
 
@@ -141,5 +144,7 @@ fn refused(problem: &Problem, receipt: &Value) -> Response<Body> {
     if let Some(body) = body.as_object_mut() {
         body.insert("receipt".to_owned(), receipt.clone());
     }
-    json_response(problem.status, body.to_string())
+    let mut response = problem.response(Shape::Own);
+    *response.body_mut() = Body::from(body.to_string());
+    response
 }

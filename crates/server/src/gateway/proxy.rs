@@ -10,7 +10,9 @@ use base::config::gateway::Protocol;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRAILER};
+use hyper::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, TRAILER,
+};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
 use tower_http::timeout::TimeoutBody;
@@ -40,6 +42,9 @@ const MAX_UPLOAD: usize = 512 * 1024 * 1024;
 /// What the verifier says, in front of a whole answer or behind a stream.
 pub(super) const VERIFIED: &str = "x-roleos-verified";
 
+/// Why a request went where it did.
+const REASON: HeaderName = HeaderName::from_static("x-roleos-reason");
+
 /// How a role is asked for.
 const ROLE: &str = "role:";
 
@@ -64,12 +69,22 @@ pub(super) async fn answer(app: Arc<App>, parts: Parts, body: Body) -> Response<
         Ok(()) if names_a_model(&parts) => with_model(&app, parts, body, &mut entry).await,
         Ok(()) => without_model(&app, &parts, body, &mut entry).await,
     };
-    let response = answered.unwrap_or_else(|problem| {
-        entry.line.reason = Some(problem.code.to_owned());
+    let response = answered.unwrap_or_else(|mut problem| {
+        // Why the gate left it to the general model is the cause, where there is one.
+        let cause = entry.line.reason.replace(problem.code.to_owned());
         if entry.line.upstream.is_none() {
             entry.line.route = "refused";
         }
-        problem.response(shape)
+        if let Some(cause) = &cause {
+            let said = format!("; no adapter answered: {cause}");
+            problem.message.push_str(&said);
+        }
+        let reason = header(cause.as_deref().unwrap_or(problem.code));
+        let mut response = receipt_headers(problem.response(shape), &entry);
+        response
+            .headers_mut()
+            .extend(reason.map(|reason| (REASON, reason)));
+        response
     });
     entry.watch(response)
 }

@@ -86,7 +86,7 @@ fn specialists(desk: &Desk) -> Result<Vec<Attention>, Problem> {
         Ok(state) => {
             let halted = state
                 .roles()
-                .filter_map(|(role, slot)| Some((role, slot.halt.as_ref()?)));
+                .flat_map(|(role, slot)| slot.all_halts().map(move |(_, halt)| (role, halt)));
             found.extend(halted.map(|(role, halt)| {
                 let (name, reason) = (clean::line(role, 60), clean::line(&halt.reason, 200));
                 Attention::new("bad", "halted", format!("{name}: {reason}"), of_role(role))

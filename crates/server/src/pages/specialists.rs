@@ -67,7 +67,10 @@ fn row(status: &Status<'_>) -> Row {
             status.share() * 100.0,
             entry.workload_quota * 100.0
         ),
-        halt: status.halt.map(|halt| clean::line(&halt.reason, 300)),
+        halt: status
+            .halts
+            .first()
+            .map(|(_, halt)| clean::line(&halt.reason, 300)),
         agreement: rate(judgement.total_agreed, judgement.total).into(),
         versions: entry.versions.len(),
     }
@@ -458,7 +461,7 @@ fn done(desk: &Desk, role: &str, wish: &Wish, person: String) -> Result<(), Prob
             specialists.halt(role, operator)?;
         }
         _ => {
-            specialists.clear_halt(role, operator)?;
+            specialists.clear_halt(role, None, operator)?;
         }
     }
     Ok(())

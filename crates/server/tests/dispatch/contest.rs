@@ -135,7 +135,8 @@ impl Place {
         let mut records = Vec::new();
         let path = runs::path(&self.workspace());
         if path.exists() {
-            let (_, bad) = runs::verify(&path, vec![Metric::v1()]).unwrap();
+            let (_, bad) =
+                runs::verify(&base::seals::Seals::default(), &path, vec![Metric::v1()]).unwrap();
             assert_eq!(bad, [], "the log holds");
             runs::lines(&path, |line| records.push(Record::parse(line).unwrap())).unwrap();
         }

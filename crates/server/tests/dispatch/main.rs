@@ -581,7 +581,8 @@ fn a_disagreeing_adapter_is_halted_under_sixteen_at_once_and_resumes_after_clear
         reason: "",
         now: "2026-09-03T10:00:00Z",
     };
-    assert!(place.open().clear_halt(ROLE, operator).unwrap().is_some());
+    let cleared = place.open().clear_halt(ROLE, None, operator).unwrap();
+    assert_eq!(cleared.lifted.len(), 1);
     let first = dispatch(&place);
     assert_eq!(first.receipt.decision.reason.name(), "ok");
     let shadow = &first.receipt.to_json()["shadow"];

@@ -110,6 +110,7 @@ fn a_share_of_the_traffic_is_a_contest_with_the_general_model() {
         assert!(metrics.contains(line), "{line}\n{metrics}");
     }
     let (_, bad) = runs::verify(
+        &base::seals::Seals::default(),
         &runs::path(&workspace),
         vec![selection::metric::Metric::v1()],
     )

@@ -92,10 +92,11 @@ fn a_damaged_registry_or_role_file_leaves_the_role_to_the_general_model() {
     assert_eq!(route(&ask()), open);
     unreadable(&whole.replace("\"workload_quota\":1", "\"workload_quota\":7"));
     assert_eq!(route(&ask()), open);
+    let damaged = (200, Some("general"), Some("registry_damaged"));
     unreadable(whole.split_at(whole.len() / 2).0);
-    assert_eq!(route(&ask()), open);
+    assert_eq!(route(&ask()), damaged);
     unreadable("\u{0}");
-    assert_eq!(route(&ask()), open);
+    assert_eq!(route(&ask()), damaged);
     fs::remove_file(&path).unwrap();
     assert_eq!(route(&ask()), open);
     let native = stage.post("/v1/dispatch", r#"{"role":"checker","input":"x"}"#);
@@ -466,6 +467,47 @@ fn every_answer_names_its_trace() {
             answer.header("x-roleos-trace-id"),
             receipt["trace"].as_str(),
             "{receipt}"
+        );
+    }
+}
+
+#[test]
+fn refusals_tell_their_cause_and_when_to_come_back() {
+    let adapter = verify_adapter();
+    let inactive = json!({ "active_version": null });
+    let stage = Stage::with("", |root| registry(root, &adapter.url, &inactive));
+    let refused = stage.post("/v1/chat/completions", &chat(&json!({})));
+    assert_eq!(refused.status(), 503);
+    assert_eq!(refused.header("x-roleos-reason"), Some("no_active_version"));
+    let said = refused.json()["error"]["message"].clone();
+    let said = said.as_str().unwrap();
+    assert!(
+        said.contains("no adapter answered: no_active_version"),
+        "{said}"
+    );
+    let busy = Stub::new(|_, stream| write(stream, 429, &[("Retry-After", "7")], "{}"));
+    let stage = Stage::with(&fallback("openai", &busy.url), |root| {
+        registry(root, &adapter.url, &inactive);
+    });
+    for path in ["/v1/chat/completions", "/v1/messages"] {
+        let answer = stage.post(path, &chat(&json!({ "max_tokens": 9 })));
+        assert_eq!(answer.status(), 429, "{path}");
+        assert_eq!(answer.header("retry-after"), Some("7"), "{path}");
+    }
+}
+
+#[test]
+fn a_name_with_spaces_is_found_by_its_slug() {
+    let (adapter, general) = (verify_adapter(), general());
+    let stage = Stage::with(&fallback("openai", &general.url), |root| {
+        registry(root, &adapter.url, &json!({ "role": "Fact Checker" }));
+    });
+    for model in ["role:fact-checker", "role:Fact Checker"] {
+        let answer = stage.post("/v1/chat/completions", &chat(&json!({ "model": model })));
+        assert_eq!(
+            route(&answer),
+            (200, Some("specialist"), Some("ok")),
+            "{model}"
         );
     }
 }

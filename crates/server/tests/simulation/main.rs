@@ -308,6 +308,7 @@ impl World {
             log: &log,
             metric: &metric,
             known: &known,
+            seals: &base::seals::Seals::default(),
         };
         let mut read = read_log_of(&registry, sources).unwrap();
         let seen = read.roles.remove(ROLE).unwrap_or_default();
@@ -385,7 +386,12 @@ fn the_loop_finds_out_who_is_good() {
         "what was pruned is not tried again"
     );
     choices_are_nearly_the_best(&world.train());
-    let (lines, bad) = runs::verify(&world.log(), vec![Metric::v1()]).unwrap();
+    let (lines, bad) = runs::verify(
+        &base::seals::Seals::default(),
+        &world.log(),
+        vec![Metric::v1()],
+    )
+    .unwrap();
     assert_eq!(
         (lines as usize, bad),
         (contests.iter().map(Vec::len).sum(), Vec::new())

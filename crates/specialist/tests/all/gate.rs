@@ -1,11 +1,14 @@
 //! The gate's order and its reasons.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use specialist::classifier::{Classifier, Embedding, cosine};
 use specialist::gate::{Decision, Declared, Gate, Question};
 use specialist::quota::{Source, View};
 use specialist::registry::{Entry, Version};
 use specialist::role_block::RoleBlock;
+use specialist::state::{Halt, Halts};
 
 /// A classifier that says what a case wants it to say.
 struct Says {
@@ -29,6 +32,7 @@ struct Case {
     block: RoleBlock,
     quota: (u64, u64),
     halt: Option<&'static str>,
+    halts: BTreeMap<String, Halt>,
     says: Says,
 }
 
@@ -38,6 +42,7 @@ fn case() -> Case {
         block: RoleBlock::NoFile,
         quota: (0, 200),
         halt: None,
+        halts: BTreeMap::new(),
         says: Says {
             ood: Ok(false),
             score: Ok(0.9),
@@ -45,20 +50,29 @@ fn case() -> Case {
     }
 }
 
+const INPUT: &Value = &Value::Null;
+
 fn decide(case: &Case) -> Decision {
-    Gate::decide(Question {
+    Gate::decide(question(case))
+}
+
+fn question(case: &Case) -> Question<'_> {
+    Question {
         role: "Checker",
-        input: &json!("x"),
+        input: INPUT,
         entry: case.entry.as_ref(),
         block: &case.block,
         quota: View {
             used: case.quota.0,
             window: case.quota.1,
         },
-        halt: case.halt,
+        halts: Halts {
+            role: case.halt,
+            versions: Some(&case.halts),
+        },
         classifier: &case.says,
         declared: &Declared::nothing,
-    })
+    }
 }
 
 #[track_caller]
@@ -205,6 +219,83 @@ fn a_role_block_switches_off_agrees_or_stands_in_the_way() {
     check("role_block_mismatch", block(json!("yes")));
 }
 
+/// A role with two versions beside each other, of which some are halted.
+fn beside(halted: &[&str]) -> Case {
+    let mut entry = super::entry();
+    let mut other = entry.versions[0].clone();
+    other.id = "v2".to_owned();
+    entry.versions.push(other);
+    entry.beside = vec!["v2".to_owned()];
+    let halt = |id: &&str| {
+        let (reason, since) = (format!("{id} disagreed"), String::new());
+        ((*id).to_owned(), Halt { reason, since })
+    };
+    Case {
+        entry: Some(entry),
+        halts: halted.iter().map(halt).collect(),
+        ..case()
+    }
+}
+
+#[test]
+fn a_halt_of_one_version_leaves_those_beside_it() {
+    for (halted, reason, detail) in [
+        (&[][..], "ok", "v1 at"),
+        (&["v1"], "ok", "v2 at"),
+        (&["v2"], "ok", "v1 at"),
+        (&["v1", "v2"], "shadow_probe_halt", "v1 disagreed"),
+    ] {
+        let decision = decide(&beside(halted));
+        assert_eq!(decision.reason.name(), reason, "{halted:?}");
+        assert!(decision.detail.contains(detail), "{halted:?}: {decision:?}");
+    }
+}
+
+#[test]
+fn a_certificate_holds_for_the_backend_that_took_the_exam() {
+    let certified = |case: &mut Case| {
+        let entry = case.entry.as_mut().unwrap();
+        let subject = entry.subject(&entry.versions[0]);
+        entry.versions[0].certified_for = Some(subject);
+    };
+    check("ok", certified);
+    let moved = check("uncertified_active_version", |case| {
+        certified(case);
+        case.entry.as_mut().unwrap().backend_url = "http://127.0.0.1:9".to_owned();
+    });
+    assert!(
+        moved.detail.contains("its backend is not the one"),
+        "{moved:?}"
+    );
+}
+
+/// A share is one of the role's inputs, whoever serves beside the active version and however much that one is worth.
+#[test]
+fn a_canary_comes_first_within_its_share() {
+    let mut case = beside(&[]);
+    let entry = case.entry.as_mut().unwrap();
+    let mut tried = entry.versions[0].clone();
+    tried.id = "v3".to_owned();
+    entry.versions.push(tried);
+    entry.canary = Some(specialist::registry::Canary {
+        version: "v3".to_owned(),
+        share: 0.2,
+    });
+    let answers = |number: usize| {
+        let question = Question {
+            input: &json!(format!("input {number}")),
+            ..question(&case)
+        };
+        let first = Gate::weigh(question)
+            .admitted
+            .first()
+            .map(|one| one.id.clone());
+        first == Some("v3".to_owned())
+    };
+    let count = (0..2_000).filter(|number| answers(*number)).count();
+    assert!((340..460).contains(&count), "{count} of 2000");
+}
+
 fn by_embedding(input: &Value, centroid: Option<Vec<f64>>, floor: Option<f64>) -> (bool, f64) {
     let mut version = super::entry().versions[0].clone();
     version.exam_centroid = centroid;
@@ -267,7 +358,7 @@ fn end_to_end_with_and_without_an_embedding() {
                 used: 0,
                 window: 200,
             },
-            halt: None,
+            halts: Halts::default(),
             classifier: &Embedding,
             declared: &Declared::nothing,
         })

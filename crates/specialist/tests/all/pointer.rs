@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use specialist::event::Log;
-use specialist::pointer::{Compared, Facts, Move, Refusal, target, was_active};
+use specialist::pointer::{Compared, Facts, Move, Refusal, serviceable, target, was_active};
 use specialist::registry::{Canary, Entry};
+use specialist::serving::Standing;
 
 use super::{parse, registry, version};
 
@@ -47,7 +48,10 @@ fn a_promotion_needs_a_comparison_on_one_exam() {
         ..compared(false)
     };
     let failed = Facts {
-        failed_exam: Some("27 of 40 cases".to_owned()),
+        standing: Standing {
+            failed_exam: Some("27 of 40 cases".to_owned()),
+            ..Standing::default()
+        },
         ..compared(true)
     };
     for (id, facts, expected) in [
@@ -110,6 +114,45 @@ fn a_rollback_goes_back_to_a_version_that_was_active() {
     assert!(back(&entry, "v0").contains("an L0 (uncertified) version"));
     entry.active_version = None;
     assert!(back(&entry, "v2").contains("nothing to roll back from"));
+}
+
+/// One rule for all ways in; an operator overrides exams when promoting, and nothing else.
+#[test]
+fn what_bars_a_version_bars_it_everywhere() {
+    let said = |text: &str| Some(text.to_owned());
+    let failed = Standing {
+        failed_exam: said("27 of 40"),
+        ..Standing::default()
+    };
+    let halted = Standing {
+        halt: said("it disagreed"),
+        ..Standing::default()
+    };
+    let doubtful = Standing {
+        halted_since_exam: said("2026-03-04"),
+        ..Standing::default()
+    };
+    for (standing, why, is_forcible) in [
+        (failed, "did not pass its newest exam", true),
+        (doubtful, "took no exam since", true),
+        (halted, "it is halted: it disagreed", false),
+    ] {
+        let facts = |forced| Facts {
+            was_active: ["v2".to_owned()].into(),
+            standing: standing.clone(),
+            forced,
+            ..compared(true)
+        };
+        let entry = entry();
+        let back = told(&entry, "v2", Move::Rollback, &facts(true));
+        assert!(back.contains(why), "{back}");
+        let promoted = told(&entry, "v2", Move::Promote, &facts(false));
+        assert!(promoted.contains(why), "{promoted}");
+        let forced = told(&entry, "v2", Move::Promote, &facts(true));
+        assert_eq!(forced == "v2", is_forcible, "{forced}");
+        let beside = serviceable(&entry, "v2", "serve", &standing, false);
+        assert!(beside.unwrap_err().to_string().contains(why));
+    }
 }
 
 #[test]

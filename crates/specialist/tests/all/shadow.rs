@@ -75,7 +75,7 @@ fn the_reason_says_what_was_seen_what_is_required_and_how_to_resume() {
     assert_eq!(
         halt_reason(("Checker", "v2"), &judgement, &FIXED, &pair),
         "role \"Checker\" halted by the window rule: version \"v2\" has 80.0% agreement over 50 probes instead of at least 85.0% (tau=0.15); \
-         the specialist said supported, Claude said contradicted; resume with: roleos specialist clear-halt \"Checker\""
+         the specialist said supported, the general model said contradicted; resume with: roleos specialist clear-halt \"Checker\""
     );
     let settings = Settings::default();
     let early = mixed(6, 0).judge(&settings);
@@ -87,7 +87,7 @@ fn the_reason_says_what_was_seen_what_is_required_and_how_to_resume() {
         "{text}"
     );
     assert!(
-        text.contains("the specialist said (none), Claude said (none)"),
+        text.contains("the specialist said (none), the general model said (none)"),
         "{text}"
     );
 }

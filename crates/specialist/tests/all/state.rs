@@ -219,9 +219,21 @@ fn halts_are_set_once_kept_and_cleared_with_a_fresh_guard() {
     }
     assert_eq!(halts, 1);
     assert!(state.halt("A").is_some());
-    assert_eq!(state.clear("A").unwrap().reason, "r");
-    assert_eq!(state.clear("A"), None);
-    assert_eq!(state.clear("Nobody"), None);
+    let halt = Halt {
+        reason: "r".into(),
+        since: "s".into(),
+    };
+    assert_eq!(state.halts_for("A").of("v2"), None, "it is of `v1` alone");
+    assert_eq!(State::parse(state.print().as_bytes()).unwrap(), state);
+    assert_eq!(state.clear("A", Some("v2")), []);
+    state.slot_mut("A").halts.insert("v2".into(), halt.clone());
+    let lifted = state.clear("A", Some("v1"));
+    assert_eq!(lifted, [(Some("v1".to_owned()), halt.clone())]);
+    assert_eq!(state.halts_for("A").of("v2"), Some("r"), "it stays halted");
+    state.slot_mut("A").halt = Some(halt);
+    assert_eq!(state.clear("A", None).len(), 2);
+    assert_eq!(state.clear("A", None), []);
+    assert_eq!(state.clear("Nobody", None), []);
     assert_eq!(state.probes("A", "v1"), None);
 }
 

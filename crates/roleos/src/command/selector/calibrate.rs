@@ -115,6 +115,12 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failu
     show(ui, args, &serving, &curve, point)
 }
 
+/// Said where no ratio of costs can be shown.
+const NO_PRICES: &str = "no contest tells both prices, so no cost is shown";
+
+/// What to do about it.
+const PRICES_HINT: &str = "set the general model's price under `[fallback.claude]` and the adapter's under `[oversight.prices]`, then learn again";
+
 /// Goes no further from the present threshold than something is gained by: of the points that bring the same as the
 /// proposed one, returns the one nearest to it.
 fn unchanged(curve: &[Point], proposed: Point, present: f64) -> Point {
@@ -142,10 +148,7 @@ fn out_of_reach(wanted: Wanted, curve: &[Point]) -> Failure {
             Some(least.map_or(cost, |least: f64| least.min(cost)))
         });
     let (message, hint) = match (wanted, least) {
-        (Wanted::Cost(_), None) => (
-            "the log does not tell what the general model costs".to_owned(),
-            "configure `[fallback.claude]` with its price, then `roleos dispatch ROLE --learn`",
-        ),
+        (Wanted::Cost(_), None) => (NO_PRICES.to_owned(), PRICES_HINT),
         (Wanted::Cost(cost), Some(least)) => (
             format!("no threshold brings the cost to {cost:.3}: the least is {least:.3}"),
             "more inputs need a version that answers them well",
@@ -209,6 +212,9 @@ fn show(
         point.quality,
         cost(&point)
     )?;
+    if point.cost.is_none() {
+        writeln!(out, "{DIM}{NO_PRICES}: {PRICES_HINT}{DIM:#}")?;
+    }
     let role = clean::name(args.role.as_bytes());
     if args.write {
         writeln!(out, "set for {} versions of {role}", serving.len())?;

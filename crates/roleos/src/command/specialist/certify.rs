@@ -129,6 +129,7 @@ fn gathered(
         log: &log,
         metric: &metric,
         known: &known,
+        seals: specialists.seals(),
     };
     let set = &context.config.selection;
     let dossier = specialists.dossier(role, version, sources, |written| {
@@ -166,7 +167,7 @@ fn show(ui: &Ui, args: &Certify, dossier: &Dossier, certified: &Certified) -> Re
         ))?;
     } else if earned < certified.before {
         ui.line(format_args!(
-            "{WARN}{named} has {}, and the evidence carries {earned}{WARN:#}; `roleos specialist review` proposes what to do",
+            "{WARN}{named} keeps {}, and the evidence here carries {earned}{WARN:#}: a level is lowered only by `review --apply`, when full windows of the run log fell",
             certified.before
         ))?;
     } else {
@@ -200,6 +201,7 @@ pub fn review(
         log: &log,
         metric: &metric,
         known: &known,
+        seals: specialists.seals(),
     };
     let mut read = read_log_of(&registry, sources)?;
     if let Some(broken) = read.broken {

@@ -32,6 +32,9 @@ pub struct Clear {
     /// The role.
     #[arg(value_name = "ROLE")]
     role: String,
+    /// The version: its id, a beginning of it, or its model's id [default: every halt of the role].
+    #[arg(value_name = "VERSION")]
+    version: Option<String>,
     #[command(flatten)]
     who: Who,
 }
@@ -82,18 +85,44 @@ pub fn clear(
     args: &Clear,
 ) -> Result<Exit, Failure> {
     let cleared = args.who.act(context, |operator| {
-        specialists.clear_halt(&args.role, operator)
+        specialists.clear_halt(&args.role, args.version.as_deref(), operator)
     })?;
+    let versions = |halts: &[(Option<String>, specialist::state::Halt)]| -> Vec<Option<String>> {
+        halts.iter().map(|(version, _)| version.clone()).collect()
+    };
+    if ui.json {
+        ui.json(&json!({
+            "role": args.role, "cleared": !cleared.lifted.is_empty(), "previous_reason": cleared.reason(),
+            "versions": versions(&cleared.lifted), "still_halted": versions(&cleared.stays),
+        }))?;
+        return Ok(Exit::Done);
+    }
     let role = shown(&args.role);
-    match cleared {
-        _ if ui.json => ui.json(&json!({
-            "role": args.role, "cleared": cleared.is_some(), "previous_reason": cleared.map(|halt| halt.reason),
-        }))?,
-        Some(halt) => ui.line(format_args!(
-            "cleared halt for \"{role}\". previous reason: {}",
+    let named = |version: &Option<String>| {
+        let version = version.as_deref();
+        version.map_or_else(
+            || format!("\"{role}\""),
+            |id| format!("\"{role}/{}\"", shown(id)),
+        )
+    };
+    for (version, halt) in &cleared.lifted {
+        ui.line(format_args!(
+            "cleared halt for {}. previous reason: {}",
+            named(version),
             shown(&halt.reason)
-        ))?,
-        None => ui.line(format_args!("role \"{role}\" was not halted; no action taken."))?,
+        ))?;
+    }
+    if cleared.lifted.is_empty() {
+        ui.line(format_args!(
+            "role \"{role}\" was not halted; no action taken."
+        ))?;
+    }
+    for (version, halt) in &cleared.stays {
+        ui.line(format_args!(
+            "{} stays halted: {}",
+            named(version),
+            shown(&halt.reason)
+        ))?;
     }
     Ok(Exit::Done)
 }

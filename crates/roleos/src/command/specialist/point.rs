@@ -213,14 +213,20 @@ pub fn promote(
             moved.level
         ))?;
         ui.line(format_args!(
-            "  {GOOD}◆{GOOD:#}  {role} — {} certified · {to} · exam {}",
+            "  {GOOD}◆{GOOD:#}  {role} — {} {} · {to} · exam {}",
             moved.level,
+            if moved.claimed {
+                "claimed"
+            } else {
+                "certified"
+            },
             shown(&exam)
         ))?;
     }
     if let Some(compared) = &moved.compared {
         ui.line(format_args!("  {}", shown(compared)))?;
     }
+    say_halted(ui, &args.role, &moved)?;
     if let Some(next) = next {
         ui.line(format_args!(
             "  {WARN}next{WARN:#}: {}; until then the general model answers",
@@ -246,6 +252,21 @@ fn missing(
 fn from(moved: &Moved) -> String {
     let from = moved.from.as_deref();
     from.map_or_else(|| "(none)".to_owned(), shown)
+}
+
+/// Says what does not serve although the pointer moved: a halt is lifted by `clear-halt` alone.
+fn say_halted(ui: &Ui, role: &str, moved: &Moved) -> Result<(), Failure> {
+    for halted in &moved.halted {
+        let (what, argument) = match halted {
+            None => ("the role".to_owned(), String::new()),
+            Some(id) => (format!("`{}`", shown(id)), format!(" {}", shown(id))),
+        };
+        ui.line(format_args!(
+            "  {WARN}halted{WARN:#}: {what} stays halted; `roleos specialist clear-halt {:?}{argument}` lifts it",
+            shown(role)
+        ))?;
+    }
+    Ok(())
 }
 
 fn as_json(ui: &Ui, role: &str, moved: &Moved) -> Result<Exit, Failure> {
@@ -282,6 +303,7 @@ pub fn rollback(
             moved.level
         ))?;
     }
+    say_halted(ui, &args.role, &moved)?;
     warn(ui, moved.block_error.as_ref());
     Ok(Exit::Done)
 }
@@ -324,11 +346,16 @@ pub fn retire(
     specialists: &Specialists,
     args: &Retire,
 ) -> Result<Exit, Failure> {
+    let registry = specialists.registry()?;
+    let active = registry
+        .entry(&args.role)
+        .and_then(|entry| entry.active_version.clone());
     let gone = args.who.act(context, |operator| {
         specialists.retire(&args.role, args.version.as_deref(), operator)
     })?;
     if ui.json {
-        ui.json(&json!({ "role": args.role, "retired": gone }))?;
+        let was_active = active.filter(|active| gone.contains(active));
+        ui.json(&json!({ "role": args.role, "retired": gone, "was_active": was_active }))?;
         return Ok(Exit::Done);
     }
     let role = shown(&args.role);
@@ -336,7 +363,13 @@ pub fn retire(
         ui.line(format_args!("{role}: retired already; no action taken"))?;
     }
     for id in &gone {
-        ui.line(format_args!("retired {role}/{}", shown(id)))?;
+        let was_active = match active.as_ref() == Some(id) {
+            true => {
+                "; it was active, so the general model answers until another version is promoted"
+            }
+            false => "",
+        };
+        ui.line(format_args!("retired {role}/{}{was_active}", shown(id)))?;
     }
     Ok(Exit::Done)
 }
@@ -410,12 +443,34 @@ pub fn set(
         let version = args.version.as_deref();
         specialists.set(&args.role, version, &role_keys, &version_keys, operator)
     })?;
+    let lapsed = lapsed(specialists, &args.role)?;
     if ui.json {
-        ui.json(&json!({ "role": args.role, "settings": count, "block_error": error }))?;
+        ui.json(&json!({
+            "role": args.role, "settings": count, "block_error": error, "lapsed": lapsed,
+        }))?;
         return Ok(Exit::of_check(!args.block || error.is_none()));
     }
     let role = shown(&args.role);
     ui.line(format_args!("{role}: {count} settings changed"))?;
+    for id in &lapsed {
+        let id = shown(id);
+        ui.line(format_args!(
+            "  {WARN}lapsed{WARN:#}: `{id}` was certified with another backend and does not serve; \
+             `roleos audit run \"{role}/{id}\" --set SET`, then `roleos specialist certify {role:?} {id}`"
+        ))?;
+    }
     warn(ui, error.as_ref());
     Ok(Exit::of_check(!args.block || error.is_none()))
+}
+
+/// Returns the versions whose certificate is of another backend than they have now.
+fn lapsed(specialists: &Specialists, role: &str) -> Result<Vec<String>, Failure> {
+    let registry = specialists.registry()?;
+    let Some(entry) = registry.entry(role) else {
+        return Ok(Vec::new());
+    };
+    let lapsed = entry.versions.iter().filter(|one| {
+        one.certified_level.is_certified() && one.withdrawn.is_none() && entry.has_lapsed(one)
+    });
+    Ok(lapsed.map(|version| version.id.clone()).collect())
 }

@@ -164,18 +164,27 @@ fn text(shown: &Status<'_>, settings: &Settings) -> String {
         shown.share() * 100.0,
         entry.workload_quota * 100.0
     ));
-    line(format!("    backend: {}", name(&entry.backend_url)));
-    if let Some(warning) = backend::warning(&entry.backend_url) {
+    let active = entry.active().ok().flatten();
+    let addresses = active.map_or_else(
+        || vec![entry.backend_url.as_str()],
+        |one| entry.addresses(one),
+    );
+    let first = addresses.first().copied().unwrap_or_default();
+    line(format!("    backend: {}", name(&addresses.join(", "))));
+    if let Some(warning) = backend::warning(first) {
         line(format!("    {WARN}warning{WARN:#}: {}", name(&warning)));
     }
-    line(match shown.halt {
-        None => format!("    halt: {GOOD}ok{GOOD:#}"),
-        Some(halt) => format!(
-            "    halt: {BAD}HALTED{BAD:#} — {} (since {})",
+    if shown.halts.is_empty() {
+        line(format!("    halt: {GOOD}ok{GOOD:#}"));
+    }
+    for (version, halt) in &shown.halts {
+        let version = version.map_or_else(String::new, |id| format!(" {}", name(id)));
+        line(format!(
+            "    halt: {BAD}HALTED{BAD:#}{version} — {} (since {})",
             name(&halt.reason),
             name(&halt.since)
-        ),
-    });
+        ));
+    }
     let judgement = &shown.judgement;
     let required = (1.0 - settings.tau) * 100.0;
     line(match settings.rule {
@@ -214,6 +223,17 @@ fn next(judge: &Judge, entry: &Entry) -> Vec<String> {
                 "no version is certified: run `roleos audit run {role:?}/VERSION --set SET`, then `roleos specialist certify {role:?} VERSION`"
             )
         }];
+    }
+    if let Some(active) = entry
+        .active()
+        .ok()
+        .flatten()
+        .filter(|one| entry.has_lapsed(one))
+    {
+        let (role, id) = (&entry.role, &active.id);
+        return vec![format!(
+            "`{id}` was certified with another backend: run `roleos audit run {role:?}/{id} --set SET`, then `roleos specialist certify {role:?} {id}`"
+        )];
     }
     let canary = entry.canary.as_ref();
     let canary = canary.and_then(|canary| entry.version(&canary.version));

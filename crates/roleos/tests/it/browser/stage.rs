@@ -198,10 +198,16 @@ fn copy(from: &Path, to: &Path) {
 /// One role with two versions that passed their exam, the first one active, probed eleven times; and two learning runs.
 fn specialists(workspace: &Workspace, url: &str) {
     workspace.write("package/out.json", SCHEMA);
-    // The same three questions ten times over: enough for a certificate.
+    // The same three questions ten times over, each in words of its own: enough for a certificate.
     let mut audit: Value = serde_json::from_str(AUDIT).unwrap();
     let cases = audit["test_cases"].as_array().unwrap().clone();
-    audit["test_cases"] = cases.iter().cycle().take(30).cloned().collect();
+    let cases = cases.iter().cycle().take(30).cloned().enumerate();
+    let differing = cases.map(|(index, mut case)| {
+        let input = case["input"].as_str().unwrap().to_owned();
+        case["input"] = json!(format!("{input} {index}"));
+        case
+    });
+    audit["test_cases"] = differing.collect();
     workspace.write("audit.json", audit.to_string());
     for id in ["v1", "v2"] {
         let version = json!({

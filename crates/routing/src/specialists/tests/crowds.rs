@@ -74,7 +74,13 @@ fn a_running_crowd_never_overwrites_a_halt() {
             assert_eq!(specialists.halt(ROLE, operator()).unwrap(), None);
             thread::sleep(std::time::Duration::from_millis(5));
             assert_eq!(reason(&serve(&specialists)), "shadow_probe_halt");
-            assert!(specialists.clear_halt(ROLE, operator()).unwrap().is_some());
+            assert!(
+                !specialists
+                    .clear_halt(ROLE, None, operator())
+                    .unwrap()
+                    .lifted
+                    .is_empty()
+            );
         }
         stop.store(true, Ordering::Relaxed);
     });

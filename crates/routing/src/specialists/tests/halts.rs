@@ -45,8 +45,8 @@ fn a_disagreeing_adapter_is_halted_once_and_stays_so_without_its_state() {
         "{}",
         begun.decision.detail
     );
-    let cleared = place.open().clear_halt(ROLE, operator()).unwrap();
-    assert!(cleared.is_some());
+    let cleared = place.open().clear_halt(ROLE, None, operator()).unwrap();
+    assert!(!cleared.lifted.is_empty());
     fs::remove_file(&place.paths.state).unwrap();
     assert_eq!(reason(&serve(&place.open())), "ok");
     let state = place.open().state().unwrap();
@@ -91,7 +91,7 @@ fn a_damaged_state_routes_nothing_and_is_left_alone_until_it_is_repaired() {
             Err(OperateError::Unreadable { .. })
         ));
         assert!(matches!(
-            specialists.clear_halt(ROLE, operator()),
+            specialists.clear_halt(ROLE, None, operator()),
             Err(OperateError::Unreadable { .. })
         ));
         assert_eq!(fs::read_to_string(&place.paths.state).unwrap(), damage);
@@ -117,6 +117,6 @@ fn nothing_older_than_a_halt_is_left_beside_the_state() {
     (0..3).for_each(|_| drop(serve(&specialists)));
     let text = fs::read_to_string(&older).unwrap();
     assert!(text.contains("halted by ana"), "{text}");
-    specialists.clear_halt(ROLE, operator()).unwrap();
+    specialists.clear_halt(ROLE, None, operator()).unwrap();
     assert!(!older.exists());
 }

@@ -7,7 +7,6 @@ use catalog::browse::{self, Wanted};
 use hyper::StatusCode;
 use roles::catalog::Directory;
 use roles::installed_roles::Roles;
-use specialist::registry::Registry;
 
 use crate::gateway::receipt::shortened;
 use crate::problem::Problem;
@@ -36,15 +35,23 @@ pub(in crate::gateway) fn find(app: &App, slug: &str) -> Result<Role, Problem> {
     let registry = registry.as_deref();
     let registered = |name: &str| registry.is_some_and(|registry| registry.entry(name).is_some());
     let by_name = installed.as_ref().map(|role| role.content.name.clone());
+    // A name with spaces is asked for by its slug, as every other role.
+    let by_slug = || {
+        let mut entries = registry.iter().flat_map(|registry| registry.entries());
+        entries
+            .find(|entry| slug_of(&entry.role) == slug)
+            .map(|entry| entry.role.clone())
+    };
     let name = match by_name {
-        Some(name) if !registered(slug) && registered(&name) => name,
-        _ => slug.to_owned(),
+        _ if registered(slug) => slug.to_owned(),
+        Some(name) if registered(&name) => name,
+        _ => by_slug().unwrap_or_else(|| slug.to_owned()),
     };
     let instructions = installed.map(|role| role.content.instructions);
     let instructions = instructions.or_else(|| in_catalog(app, slug));
     if registered(&name) {
         remember(app, &name);
-    } else if instructions.is_none() && !was_named(app, registry, slug) {
+    } else if instructions.is_none() && !was_named(app, slug) {
         let message = format!("there is no role `{}`", shortened(slug));
         return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_role", message)
             .hint("`GET /v1/models` lists the roles; `roleos catalog import` installs more"));
@@ -62,7 +69,7 @@ fn remember(app: &App, name: &str) {
 
 /// Whether a role was named that nothing usable describes now: its entry was refused, the registry is damaged or gone, or
 /// its file cannot be read.
-fn was_named(app: &App, registry: Option<&Registry>, slug: &str) -> bool {
+fn was_named(app: &App, slug: &str) -> bool {
     if slug.is_empty() {
         return false;
     }
@@ -75,24 +82,23 @@ fn was_named(app: &App, registry: Option<&Registry>, slug: &str) -> bool {
         return true;
     }
     drop(seen);
-    // A registry that cannot be read at all may name any role.
-    if registry.is_none_or(|registry| registry.names(slug).unwrap_or(true)) {
+    if app.specialists.was_named(slug) {
         return true;
     }
     let stored = Roles::new(app.workspace.roles_dir()).list();
     let is_file = |file: &str| file.split('.').next() == Some(slug);
-    if stored.is_ok_and(|all| {
+    stored.is_ok_and(|all| {
         all.iter()
             .any(|one| one.role.is_err() && is_file(&one.file))
-    }) {
-        return true;
-    }
-    let has_slot = app.specialists.state();
-    has_slot.is_ok_and(|state| state.slot(slug).is_some())
-        || app
-            .specialists
-            .events()
-            .is_ok_and(|log| log.events.iter().any(|one| one.role == slug))
+    })
+}
+
+/// Returns a name as it stands in `role:<slug>`: small letters and digits, with `-` for everything between them.
+pub(in crate::gateway) fn slug_of(name: &str) -> String {
+    let lower = name.to_lowercase();
+    let words = lower.split(|letter: char| !letter.is_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-")
 }
 
 /// The instructions of a role that lies in the workspace's own catalog and was not installed.

@@ -227,7 +227,7 @@ pub(in crate::gateway) fn name(app: &App) -> String {
 pub(crate) fn nobody(role: &Role, error: &FallbackError) -> Problem {
     let (status, code) = match error {
         FallbackError::Spending(_) => (StatusCode::TOO_MANY_REQUESTS, "spending_cap"),
-        FallbackError::Busy => (StatusCode::TOO_MANY_REQUESTS, "general_model_busy"),
+        FallbackError::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, "general_model_busy"),
         FallbackError::NoAnswer(_) => (StatusCode::BAD_GATEWAY, "no_answer"),
         _ => (StatusCode::SERVICE_UNAVAILABLE, "no_general_model"),
     };
@@ -235,5 +235,11 @@ pub(crate) fn nobody(role: &Role, error: &FallbackError) -> Problem {
         "nobody could answer for the role `{}`: {error}",
         shortened(&role.name)
     );
-    Problem::new(status, code, message).hint(error.hint())
+    let pause = match error {
+        FallbackError::Busy { retry_after } => *retry_after,
+        _ => None,
+    };
+    Problem::new(status, code, message)
+        .hint(error.hint())
+        .retry_after(pause)
 }

@@ -33,6 +33,10 @@ impl Check {
             None | Some(Value::Null) => Some(Level::UNCERTIFIED),
             Some(_) => self.level(object, "evidence_level"),
         };
+        let certified_for = match object.get("certified_for") {
+            None | Some(Value::Null) => Some(None),
+            Some(_) => self.text(object, "certified_for").map(Some),
+        };
         let certified_by = match object.get("certified_by") {
             None | Some(Value::Null) => Some(None),
             Some(_) => self.text(object, "certified_by").map(Some),
@@ -56,6 +60,7 @@ impl Check {
             claimed: certified_level? > evidenced?,
             certified_level: certified_level?,
             certified_by: certified_by?,
+            certified_for: certified_for?,
             exam_hash: exam_hash?,
             field_audit_window: field_audit_window?,
             created_at: created_at?,

@@ -1,0 +1,223 @@
+//! What an operator of adapters met: exams that graded nothing, evidence written by hand, versions that must not serve.
+
+use serde_json::{Value, json};
+
+use crate::evidence::{atlas, level, long, registered, version};
+use crate::workspace::Workspace;
+
+fn audit(workspace: &Workspace, id: &str, set: &str) -> Value {
+    let subject = format!("Atlas/{id}");
+    let words = ["audit", "run", &subject, "--set", set, "--json"];
+    workspace.roleos(&words).exits(0).json()
+}
+
+fn certify(workspace: &Workspace, id: &str) -> Value {
+    let words = ["specialist", "certify", "Atlas", id, "--json"];
+    let done = workspace.roleos(&words);
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+fn said(assessed: &Value, name: &str) -> String {
+    let checks = assessed["checks"].as_array().unwrap();
+    let found = checks.iter().find(|one| one["name"] == name).unwrap();
+    found["said"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn cases_that_nothing_grades_and_copies_certify_nothing() {
+    let adapter = atlas();
+    let workspace = registered(&adapter.url, None, &[version("good", "L0")]);
+    let mut ungraded = long(|round| format!(" {round}"));
+    for case in ungraded["test_cases"].as_array_mut().unwrap() {
+        case.as_object_mut().unwrap().remove("expected_output");
+        case["expected_format"] = json!("rule_check");
+        case["verifier_config"] = json!({ "rule": "regex", "pattern": "[A-Z]" });
+    }
+    workspace.write("ungraded.json", ungraded.to_string());
+    workspace.write("copies.json", long(|_| String::new()).to_string());
+    for (set, graded, why) in [
+        ("ungraded.json", 0, "30 do not count: not graded"),
+        ("copies.json", 3, "27 do not count: copies"),
+    ] {
+        let record = audit(&workspace, "good", set);
+        assert_eq!(record["graded"], graded, "{set}");
+        assert_eq!(record["certifies"], false, "{set}");
+        let found = certify(&workspace, "good");
+        assert_eq!(found["earned"], "L0", "{set}: {found}");
+        let size = said(&found, "audit size");
+        assert!(size.contains(why) && size.contains("audit draft"), "{size}");
+    }
+    audit(&workspace, "good", "long.json");
+    assert_eq!(certify(&workspace, "good")["earned"], "L1");
+}
+
+#[test]
+fn evidence_that_roleos_did_not_write_raises_no_level() {
+    let adapter = atlas();
+    let workspace = registered(&adapter.url, None, &[version("bad", "L0")]);
+    workspace.roleos(&["init", "--agent", "claude"]).succeeds();
+    // The registry was written by hand before; a person confirms it elsewhere, here it is written by the program.
+    std::fs::remove_file(workspace.path(".role-os/specialists.json")).unwrap();
+    workspace.write("bad.json", version("bad", "L0").to_string());
+    let words = [
+        "specialist",
+        "register",
+        "Atlas",
+        "bad.json",
+        "--backend-url",
+        &adapter.url,
+    ];
+    workspace.roleos(&words).exits(0);
+    let words = ["audit", "run", "Atlas/bad", "--set", "long.json", "--json"];
+    let record = workspace.roleos(&words).exits(1).json();
+    let path = record["record"].as_str().unwrap();
+    assert_eq!(certify(&workspace, "bad")["earned"], "L0");
+    let mut forged: Value = serde_json::from_str(&workspace.read(path)).unwrap();
+    for answer in forged["answers"].as_array_mut().unwrap() {
+        answer["right"] = json!(true);
+        answer["verifier_result"] = json!("PASS");
+    }
+    forged["passed"] = json!(30);
+    std::fs::write(path, forged.to_string()).unwrap();
+    let found = certify(&workspace, "bad");
+    assert_eq!(found["earned"], "L0", "{found}");
+    let exam = said(&found, "audit pass rate");
+    assert!(
+        exam.contains("does not count: it was changed outside of `roleos`"),
+        "{exam}"
+    );
+    assert!(
+        exam.contains("`roleos audit run` takes the exam again"),
+        "{exam}"
+    );
+    // A run log of another program, and a state without a seal.
+    workspace.write(".role-os/run_log.jsonl", "{}\n");
+    let log = said(&certify(&workspace, "bad"), "run log");
+    assert!(log.contains("nothing in it counts"), "{log}");
+    let probes = json!({ "bad": { "total": 100, "agreed": 100, "recent": "A".repeat(50) } });
+    let state = json!({
+        "schema": "roleos-specialist-state/v3", "dispatched": 0, "dispatches": "", "reservations": [],
+        "roles": { "Atlas": {
+            "dispatched": 0, "dispatches": "", "probe_counter": 0, "probes_by_version": probes, "halt": null,
+        } },
+    });
+    workspace.write(".role-os/specialist-state.json", state.to_string());
+    let shadow = said(&certify(&workspace, "bad"), "shadow agreement");
+    assert!(shadow.starts_with("0 of 0"), "{shadow}");
+    assert!(
+        shadow.contains("agreements in the state do not count"),
+        "{shadow}"
+    );
+}
+
+#[test]
+fn a_certificate_lapses_with_its_backend_and_a_claim_is_called_one() {
+    let (adapter, elsewhere) = (atlas(), atlas());
+    let versions = [version("good", "L0"), version("foreign", "L2")];
+    let workspace = registered(&adapter.url, None, &versions);
+    audit(&workspace, "good", "long.json");
+    assert_eq!(certify(&workspace, "good")["level"], "L1");
+    let run = |words: &[&str]| workspace.roleos(&[&["specialist"], words].concat());
+    let promoted = run(&["promote", "Atlas", "good"]).exits(0).stdout;
+    assert!(promoted.contains("L1 certified"), "{promoted}");
+    let set = run(&["set", "Atlas", "--backend-url", &elsewhere.url]).exits(0);
+    assert!(
+        set.stdout
+            .contains("`good` was certified with another backend"),
+        "{}",
+        set.stdout
+    );
+    workspace.write("in.txt", "France");
+    let words = ["explain-route", "Atlas", "--input", "in.txt", "--json"];
+    let route = workspace.roleos(&words).json();
+    assert_eq!(
+        route["decision"]["reason"], "uncertified_active_version",
+        "{route}"
+    );
+    let beside = workspace.roleos(&["--json", "specialist", "beside", "Atlas", "foreign"]);
+    assert_eq!(
+        beside.exits(2).json_error()["code"],
+        "may_not_serve",
+        "the claim was of the other backend too"
+    );
+    run(&["set", "Atlas", "--backend-url", &adapter.url]).exits(0);
+    assert_eq!(
+        run(&["beside", "Atlas", "foreign"]).exits(0).stdout.trim(),
+        "Atlas: beside the active version: foreign"
+    );
+    run(&["set", "Atlas", "--backend-url", &elsewhere.url]).exits(0);
+    audit(&workspace, "good", "long.json");
+    assert_eq!(certify(&workspace, "good")["level"], "L1");
+    let route = workspace.roleos(&words).json();
+    assert_ne!(
+        route["decision"]["reason"], "uncertified_active_version",
+        "{route}"
+    );
+    assert_eq!(level(&workspace, "good").0, "L1");
+    let canary = workspace.roleos(&[
+        "--json",
+        "specialist",
+        "promote",
+        "Atlas",
+        "good",
+        "--share",
+        "20%",
+    ]);
+    assert_eq!(canary.exits(1).json_error()["code"], "own_canary");
+    run(&["deactivate", "Atlas"]).exits(0);
+    run(&["set", "Atlas", "--backend-url", &adapter.url]).exits(0);
+    let claimed = run(&["promote", "Atlas", "foreign"]).exits(0).stdout;
+    assert!(claimed.contains("L2 claimed"), "{claimed}");
+    let trust = workspace.roleos(&["trust"]).exits(0).stdout;
+    assert!(
+        trust.contains("not initialised") && !trust.contains("written by"),
+        "{trust}"
+    );
+    let retired = run(&["retire", "Atlas", "foreign"]).exits(0).stdout;
+    assert!(retired.contains("it was active"), "{retired}");
+}
+
+#[test]
+fn a_role_that_was_never_named_is_not_dispatched_and_bad_sets_are_summed_up() {
+    let workspace = registered("http://127.0.0.1:1", None, &[version("good", "L0")]);
+    workspace.write("in.txt", "France");
+    let words = ["--json", "dispatch", "nobody", "--input", "in.txt"];
+    let refused = workspace.roleos(&words).exits(1).json_error();
+    assert_eq!(refused["code"], "unknown_role");
+    let mut bad = long(|round| format!(" {round}"));
+    for case in bad["test_cases"].as_array_mut().unwrap() {
+        case["expected_format"] = json!("eyes");
+    }
+    workspace.write("bad.json", bad.to_string());
+    let words = ["audit", "run", "Atlas/good", "--set", "bad.json"];
+    let shown = workspace.roleos(&words).exits(1);
+    assert_eq!(
+        shown.stderr.matches("is no kind of verifier").count(),
+        1,
+        "{}",
+        shown.stderr
+    );
+    assert!(
+        shown.stderr.contains("and 29 more cases"),
+        "{}",
+        shown.stderr
+    );
+    for (file, reason) in [
+        (".role-os/specialists.json", "registry_damaged"),
+        (".role-os/selector.json", "selector_damaged"),
+    ] {
+        let workspace = registered("http://127.0.0.1:1", Some("one"), &[version("one", "L1")]);
+        workspace.write(file, "{");
+        workspace.write("in.txt", "France");
+        let words = [
+            "dispatch",
+            "Atlas",
+            "--input",
+            "in.txt",
+            "--dry-run",
+            "--json",
+        ];
+        let route = workspace.roleos(&words).json();
+        assert_eq!(route["decision"]["reason"], reason, "{route}");
+    }
+}
