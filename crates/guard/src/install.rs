@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use crate::agents::Agent;
 use crate::protected::{Occasion, Protected};
+use base::agents_above;
 use base::approval_key;
 use base::clock;
 use base::environment::Environment;
@@ -261,8 +262,8 @@ pub fn installed(workspace: &Workspace) -> Vec<Agent> {
 /// # Errors
 /// A file or key cannot be written. What was written before stays, and the same command finishes the work.
 pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError> {
-    // In a workspace that was set up before, a record that is gone is a matter of `roleos trust`.
-    let is_new = !Installed::exists(workspace);
+    // In a workspace that was set up before, a record that is gone is not for an agent to make again.
+    let creates = !Installed::exists(workspace) || agents_above::find().is_none();
     if plan.keys {
         keys::create_missing(workspace)?;
         if matches!(approval_key::verifying_key(workspace), Ok(None)) {
@@ -301,7 +302,7 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
     };
     if !plan.changes.is_empty() {
         protected.look(&Occasion {
-            creates: is_new,
+            creates,
             ..Occasion::beginning("init")
         })?;
     }
