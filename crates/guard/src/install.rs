@@ -21,7 +21,6 @@ use crate::agents::Agent;
 use crate::protected::{Occasion, Protected};
 use base::agents_above;
 use base::approval_key;
-use base::clock;
 use base::environment::Environment;
 use base::files::{self, FileError, Privacy};
 use base::git;
@@ -294,17 +293,10 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
     if plan.initialises == Some(false) {
         trust::uninitialise(workspace)?;
     }
-    // What was written now is what the first session compares with.
-    let protected = Protected {
-        workspace,
-        environment: &Environment::default(),
-        now_ns: clock::now_ns(),
-    };
     if !plan.changes.is_empty() {
-        protected.look(&Occasion {
-            creates,
-            ..Occasion::beginning("init")
-        })?;
+        // What was written now is what the first session compares with.
+        let environment = &Environment::default();
+        Protected::now(workspace, environment).look(&Occasion::setting_up(creates))?;
     }
     Ok(())
 }
