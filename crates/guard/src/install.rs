@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 use crate::agents::Agent;
 use crate::protected::{Occasion, Protected};
+use base::agents_above;
 use base::approval_key;
-use base::clock;
 use base::environment::Environment;
 use base::files::{self, FileError, Privacy};
 use base::git;
@@ -261,8 +261,8 @@ pub fn installed(workspace: &Workspace) -> Vec<Agent> {
 /// # Errors
 /// A file or key cannot be written. What was written before stays, and the same command finishes the work.
 pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError> {
-    // In a workspace that was set up before, a record that is gone is a matter of `roleos trust`.
-    let is_new = !Installed::exists(workspace);
+    // In a workspace that was set up before, a record that is gone is not for an agent to make again.
+    let creates = !Installed::exists(workspace) || agents_above::find().is_none();
     if plan.keys {
         keys::create_missing(workspace)?;
         if matches!(approval_key::verifying_key(workspace), Ok(None)) {
@@ -293,17 +293,10 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
     if plan.initialises == Some(false) {
         trust::uninitialise(workspace)?;
     }
-    // What was written now is what the first session compares with.
-    let protected = Protected {
-        workspace,
-        environment: &Environment::default(),
-        now_ns: clock::now_ns(),
-    };
     if !plan.changes.is_empty() {
-        protected.look(&Occasion {
-            creates: is_new,
-            ..Occasion::beginning("init")
-        })?;
+        // What was written now is what the first session compares with.
+        let environment = &Environment::default();
+        Protected::now(workspace, environment).look(&Occasion::setting_up(creates))?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! the journals, the record of the installation and the receipts.
 
 use std::fs;
+use std::path::Path;
 
 use base::installed::Installed;
 use base::trust::Trust;
@@ -24,9 +25,12 @@ pub enum Seals {
 }
 
 impl Seals {
-    /// Looks at all that a seal leaves behind.
+    /// Looks at all that a seal leaves behind, if there is no ledger in `directory`.
     #[must_use]
-    pub fn in_workspace(workspace: &Workspace) -> Self {
+    pub fn without_ledger(directory: &Path, workspace: &Workspace) -> Self {
+        if super::is_named(directory) {
+            return Self::None;
+        }
         let trust = Trust::of(workspace);
         let is_installed = Installed::exists(workspace);
         if Installed::read(workspace).has_sealed() {

@@ -32,7 +32,7 @@ pub struct Audit {
     pub root: [u8; 32],
     /// The trust store was asked for an earlier state. Without a home directory there is no trust store.
     pub is_recorded: bool,
-    /// The workspace was initialised, and its record agrees that nothing was sealed yet.
+    /// The workspace was initialised and has sealed nothing yet.
     pub is_unsealed: bool,
     /// Empty when everything is as it should be.
     pub problems: Vec<Problem>,
@@ -210,7 +210,7 @@ impl Comparison {
     /// Returns what is wrong with the ledger itself, apart from the bundles.
     #[must_use]
     pub fn ledger_problems(&self) -> Vec<Problem> {
-        self.before.iter().chain(&self.after).cloned().collect()
+        [&*self.before, &self.after].concat()
     }
 
     /// Public keys whose bundles came by import.
@@ -412,10 +412,7 @@ impl Store {
             witness: self.witness.clone(),
             trust: self.trust.clone(),
             is_initialised: Trust::of(&self.workspace).is_initialised(),
-            seals: match ledger::is_named(&self.ledger) {
-                true => Seals::None,
-                false => Seals::in_workspace(&self.workspace),
-            },
+            seals: Seals::without_ledger(&self.ledger, &self.workspace),
         }
     }
 

@@ -50,6 +50,5 @@ fn names_ours(pattern: &str) -> bool {
     let plain = pattern.trim_matches(['^', '$', '*', '.', '[', ']', '(', ')', '/']);
     let is_part =
         |name: &&str| plain.len() > 2 && (name.contains(plain) || plain.contains("roleos"));
-    OURS.iter().any(|name| is_part(&name))
-        || plain.replace(['[', ']', '\\', '?'], "").contains("roleos")
+    OURS.iter().any(is_part) || plain.replace(['[', ']', '\\', '?'], "").contains("roleos")
 }

@@ -516,7 +516,10 @@ fn a_ledger_whose_record_is_gone_is_not_accepted() {
         .roleos(&["witness", "seal", "--outcome", "failed"])
         .succeeds();
     workspace.roleos(&["ledger", "verify"]).succeeds();
-    fs::remove_dir_all(workspace.home().join(".local/state/roleos/ledgers")).unwrap();
+    let copy = ".local/share/roleos/trust/ledgers";
+    for folder in [".local/state/roleos/ledgers", copy] {
+        fs::remove_dir_all(workspace.home().join(folder)).unwrap();
+    }
     let is_missing = || {
         let verified = workspace.roleos(&["--json", "ledger", "verify"]).exits(1);
         assert!(verified.stdout.contains("record_missing"), "{verified:#?}");

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::effects::{before, prepared, protected, refuses_push, run, session};
 use crate::init::git;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, ran};
 
 /// Files in a folder and below, by their paths from the root.
 fn files(workspace: &Workspace, folder: &str) -> Vec<String> {
@@ -155,14 +155,16 @@ fn without_the_trust_store_and_its_copy_calls_are_blocked_until_a_person_looked(
         "rm -rf ~/.local; echo '{}' > .claude/settings.json",
     );
     for _ in 0..2 {
-        let ran = before(&workspace, "Bash", &json!({ "command": "ls" }));
-        assert!(ran.code == 2, "{ran:#?}");
+        let answer = before(&workspace, "Bash", &json!({ "command": "ls" }));
+        assert!(answer.code == 2, "{answer:#?}");
     }
     // An agent can run `init` as well.
-    workspace.roleos(&["init", "--agent", "claude"]);
-    let ran = before(&workspace, "Bash", &json!({ "command": "ls" }));
-    assert!(ran.code == 2, "{ran:#?}");
-    assert!(ran.stderr.contains("roleos trust"), "{ran:#?}");
+    let mut below_agent = workspace.command(&["init", "--agent", "claude"]);
+    below_agent.env("CLAUDECODE", "1");
+    ran(below_agent);
+    let answer = before(&workspace, "Bash", &json!({ "command": "ls" }));
+    assert!(answer.code == 2, "{answer:#?}");
+    assert!(answer.stderr.contains("roleos trust"), "{answer:#?}");
 }
 
 #[test]
