@@ -14,7 +14,6 @@
 mod assign;
 mod budget;
 mod builtin;
-mod changing;
 mod command;
 mod expand;
 mod findings;

@@ -12,7 +12,6 @@ use serde_json::{Value as Json, json};
 use carried::{carried, is_interpreter, is_loader};
 
 use crate::act::Act;
-use crate::aliases::{self, Machine, Meant};
 use crate::decide::{Call, Rules, approve};
 use crate::evaluate::mistyped::is_unknown;
 use crate::evaluate::remote::HANDLED;
@@ -20,6 +19,7 @@ use crate::evaluate::run::program_name;
 use crate::evaluate::{Evaluator, Findings, Shell};
 use crate::guard::own;
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
+use actions::aliases::{self, Machine, Meant};
 use actions::lookup::{Content, Lookup, base_name};
 use actions::{Catalog, git_command};
 use shell::escape::quote;

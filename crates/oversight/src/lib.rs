@@ -1,8 +1,7 @@
 //! Decides what a tool call may do, by understanding it: no model, no file, no clock, no network.
 //!
 //! Reading order: [`evaluate`] (every program that could run; [`actions`] says what of it is gated), [`tools`] (the same
-//! for tools that are no shell), [`guard`] (what stays out of reach), [`grants`] (what is allowed), [`governance`] (how
-//! much freedom), [`verdict`] (the answer), [`act`] (what an approval binds), [`decide`] (the question), [`execution`]
+//! for tools that are no shell), [`guard`] (what stays out of reach), [`grants`] and [`governance`] (what people allow), [`verdict`] (the answer), [`act`] (what an approval binds), [`decide`] (the question), [`execution`]
 //! (the same question when a program is about to begin) and [`examples`] (actions, tried as whole commands).
 //!
 //! The promise: danger is looked for permissively, safety is never concluded from what was not understood; any input
@@ -14,15 +13,9 @@ pub mod tools;
 
 pub mod guard;
 
-pub mod grants;
-
 mod scope;
 
-pub mod governance;
-
 pub mod act;
-
-mod aliases;
 
 pub mod verdict;
 
@@ -34,6 +27,7 @@ pub mod examples;
 
 pub use actions;
 pub use actions::lookup;
+pub use authority::{governance, grants};
 
 pub use act::{Act, Approvals, Fact, NoApprovals};
 pub use decide::{Call, Rules, decide};

@@ -21,7 +21,14 @@ const ROOMS: &[&str] = &[
 ];
 /// What more than one crate uses and that decides nothing: arithmetic, the shell's language, the table of
 /// actions, the logs of test runners. It knows no other crate of ours but of its own kind.
-const SHARED: &[&str] = &["statistics", "shell", "actions", "json-schema", "testlog"];
+const SHARED: &[&str] = &[
+    "statistics",
+    "shell",
+    "actions",
+    "authority",
+    "json-schema",
+    "testlog",
+];
 /// Crates that act: files, processes, git. Each knows those in front of it at most.
 const ACTING: &[&str] = &[
     "base", "evidence", "guard", "routing", "roles", "doctor", "present",

@@ -2,7 +2,7 @@
 
 use super::world::File;
 use super::{Evaluator, Outcome};
-use crate::aliases::{self, Called, Machine, Meant};
+use actions::aliases::{self, Called, Machine, Meant};
 use shell::escape::with_words;
 use shell::value::has_hole;
 use shell::words::names;

@@ -8,10 +8,9 @@ use shell::value::has_hole;
 use shell::words::names;
 
 mod packages;
-mod tables;
 
-pub(crate) use tables::FILTERS;
-use tables::{
+pub(crate) use actions::programs::FILTERS;
+use actions::programs::{
     BUILDERS, CARRY_TEXT, DATA, ENVIRONMENTS, INTERPRETERS, ORDINARY, PACKAGE_OPTIONS, RUNNERS,
     STARTING_OPTIONS, TEXTS,
 };

@@ -7,7 +7,8 @@ use crate::guard::{
 use actions::lookup::absolute;
 use shell::value::has_hole;
 
-use super::{Evaluator, changing, shells, wrapper};
+use super::{Evaluator, shells, wrapper};
+use actions::changing;
 
 /// Longer strings in code are texts.
 const MAX_PATH: usize = 4096;

@@ -4,7 +4,7 @@ use crate::guard::agents::is_agent;
 
 use super::super::Evaluator;
 use super::super::wrapper::{option_value, skip_options};
-use super::tables::{OF_CARGO, OF_MANAGERS, PACKAGE_OPTIONS, PACKAGES, RUNNING};
+use actions::programs::{OF_CARGO, OF_MANAGERS, PACKAGE_OPTIONS, PACKAGES, RUNNING};
 
 impl Evaluator<'_> {
     /// `npx program words`: the program is known by its name alone.

@@ -38,7 +38,7 @@ pub enum Standing {
 
 /// What a grant is meant for, where that binds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Binding {
+pub enum Binding {
     /// Nothing binds.
     No,
     /// Only acts within this scope.
@@ -133,7 +133,7 @@ impl Grants {
     }
 
     /// What the grant is meant for. `all` makes every scope bind; an `enforce` that is neither true nor false does so too.
-    pub(crate) fn binding(&self, action: &str, all: bool) -> Binding {
+    pub fn binding(&self, action: &str, all: bool) -> Binding {
         let Some(entry) = self.entries.get(action) else {
             return Binding::No;
         };

@@ -2,30 +2,38 @@
 
 use toml::{Table, Value};
 
-use actions::lookup::absolute;
-use actions::{ALIASES, AliasesOf};
+use crate::lookup::absolute;
+use crate::{ALIASES, AliasesOf};
 
 /// The machine, as far as aliases depend on it.
 #[derive(Clone, Copy)]
-pub(crate) struct Machine<'a> {
-    pub(crate) directory: &'a str,
-    pub(crate) home: &'a str,
+pub struct Machine<'a> {
+    pub directory: &'a str,
+    pub home: &'a str,
     /// The variables of the program.
-    pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The text of a file, by its absolute path.
-    pub(crate) read: &'a dyn Fn(&str) -> Option<String>,
+    pub read: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl std::fmt::Debug for Machine<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Machine")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A call of an alias.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Called {
-    pub(crate) name: String,
-    pub(crate) meant: Meant,
+pub struct Called {
+    pub name: String,
+    pub meant: Meant,
 }
 
 /// What a call of an alias stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Meant {
+pub enum Meant {
     /// Arguments of the same program.
     Arguments(Vec<String>),
     /// A text for a shell, and the words behind the name.
@@ -33,12 +41,12 @@ pub(crate) enum Meant {
 }
 
 /// Returns `true` if a program resolves aliases by itself.
-pub(crate) fn has(program: &str) -> bool {
+pub fn has(program: &str) -> bool {
     ALIASES.iter().any(|kept| kept.program == program)
 }
 
 /// Returns the alias that the arguments of a program call, resolved once.
-pub(crate) fn called(program: &str, arguments: &[String], machine: Machine<'_>) -> Option<Called> {
+pub fn called(program: &str, arguments: &[String], machine: Machine<'_>) -> Option<Called> {
     let kept = ALIASES.iter().find(|kept| kept.program == program)?;
     let names = words_that_may_be_called(arguments);
     let tables = tables_of(kept, arguments, machine);

@@ -147,15 +147,15 @@ impl Recorded {
 
 /// What governance says to one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Judgement {
+pub struct Judgement {
     /// It may not run.
-    pub(crate) refused: bool,
+    pub refused: bool,
     /// A person confirms it.
-    pub(crate) asked: bool,
+    pub asked: bool,
     /// Why, one sentence each.
-    pub(crate) reasons: Vec<String>,
-    pub(crate) violations: Vec<Violation>,
-    pub(crate) recorded: Recorded,
+    pub reasons: Vec<String>,
+    pub violations: Vec<Violation>,
+    pub recorded: Recorded,
 }
 
 /// Tools that change nothing: the published read-only list, and those that only speak with the person.
@@ -250,7 +250,7 @@ impl Governance {
     }
 
     /// Judges one call before it runs.
-    pub(crate) fn judge(&self, tool: &str, spent: &Spent) -> Judgement {
+    pub fn judge(&self, tool: &str, spent: &Spent) -> Judgement {
         if self.mode == Mode::Off {
             return Judgement::default();
         }

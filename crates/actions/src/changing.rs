@@ -42,7 +42,7 @@ fn first_word(text: &str) -> &str {
 }
 
 /// Whether the call around a literal changes the file: `open("x", "w")`, `writeFile("x"`, `Path("x").write_text(`.
-pub(super) fn changes(code: &str, at: usize, length: usize) -> bool {
+pub fn changes(code: &str, at: usize, length: usize) -> bool {
     let before = code.get(..at).unwrap_or_default();
     let after = code.get(at.saturating_add(length)..).unwrap_or_default();
     if before.trim_end_matches(['"', '\'', ' ']).ends_with('>') {
@@ -74,7 +74,7 @@ pub(super) fn changes(code: &str, at: usize, length: usize) -> bool {
 }
 
 /// Whether code changes files at all: by a call, by the mode of an open file, or by `print > file` of awk.
-pub(super) fn may_change(code: &str) -> bool {
+pub fn may_change(code: &str) -> bool {
     let words = || {
         let words = code.split(|one: char| !one.is_alphanumeric() && one != '_');
         words.filter(|word| !word.is_empty()).map(str::to_lowercase)

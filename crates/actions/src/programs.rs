@@ -3,7 +3,7 @@
 use shell::words::names;
 
 /// Programs that only read, print, search or move their words: none of them is started.
-pub(super) const DATA: &[&str] = names!(
+pub const DATA: &[&str] = names!(
     "apropos basename chgrp chmod chown column comm cp cut date df diff dirname du egrep expr fgrep file fmt \
     fold grep head help hexdump info install jq kill killall less ln logger ls man mkdir more mv nano nl od open paste \
     pgrep pkill print printenv ps pwd readlink realpath rev rg rm rmdir seq sleep sort split stat strings tac tail tee \
@@ -19,7 +19,7 @@ pub(super) const DATA: &[&str] = names!(
 );
 
 /// Programs that run code of another language: what that code starts is not read.
-pub(super) const INTERPRETERS: &[&str] = names!(
+pub const INTERPRETERS: &[&str] = names!(
     "python node perl ruby php lua luajit tclsh wish expect julia r rscript elixir iex erl escript scala groovy clojure \
     clj bb raku rakudo ghc runghc runhaskell ghci swift kotlin java jshell osascript pwsh powershell cmd nu xonsh elvish guile \
     racket sbcl clisp ocaml nim crystal ts-node tsx esno deno zx coffee m4 dc gnuplot octave matlab ipython jupyter \
@@ -27,7 +27,7 @@ pub(super) const INTERPRETERS: &[&str] = names!(
 );
 
 /// Programs that run the recipes, tasks or hooks of the project.
-pub(super) const RUNNERS: &[&str] = names!(
+pub const RUNNERS: &[&str] = names!(
     "make bmake pmake just task rake ninja samu ant mvn gradle bazel buck2 sbt lein mill tox nox invoke inv doit poe \
     foreman honcho overmind hivemind goreman grunt gulp snakemake dagger earthly turbo nx lerna gitlab-ci-local act \
     pre-commit lefthook husky husky-run overcommit cmake scons waf cap fab concurrently npm-run-all run-parts mispipe pee \
@@ -37,11 +37,11 @@ pub(super) const RUNNERS: &[&str] = names!(
 );
 
 /// Those of them whose words are texts for a shell.
-pub(super) const TEXTS: &[&str] =
+pub const TEXTS: &[&str] =
     names!("concurrently nodemon npm-run-all chokidar watchexec watchman-make mispipe pee");
 
 /// Programs that start a program of a package, and the words by which they do.
-pub(super) const PACKAGES: &[(&str, &str)] = &[
+pub const PACKAGES: &[(&str, &str)] = &[
     ("npx", ""),
     ("bunx", ""),
     ("pnpx", ""),
@@ -54,13 +54,13 @@ pub(super) const PACKAGES: &[(&str, &str)] = &[
 ];
 
 /// Options of theirs, and of environments, that take the next word.
-pub(super) const PACKAGE_OPTIONS: &[&str] = names!(
+pub const PACKAGE_OPTIONS: &[&str] = names!(
     "package with with-requirements python from spec name prefix workspace filter env project directory index registry \
     environment profile config dir file account env-file extra group only-group refresh-package"
 );
 
 /// Commands of programs that run what the project says; the rest of what these programs do is their own.
-pub(super) const RUNNING: &[(&[&str], &[&str])] = &[
+pub const RUNNING: &[(&[&str], &[&str])] = &[
     (
         names!("npm pnpm yarn bun"),
         names!(
@@ -89,7 +89,7 @@ pub(super) const RUNNING: &[(&[&str], &[&str])] = &[
 ];
 
 /// Words of package managers that are commands of theirs; any other is a script of the project.
-pub(super) const OF_MANAGERS: &[&str] = names!(
+pub const OF_MANAGERS: &[&str] = names!(
     "access add adduser approve-builds audit bin bugs cache ci completion config constraints dedupe deploy deprecate \
     diff dist-tag docs doctor edit env exec explain fetch find-dupes fund generate-lock-entry get global help hook i \
     import in info init install install-test ins inst isntall licenses link list ll ln login logout ls npm org outdated \
@@ -99,11 +99,11 @@ pub(super) const OF_MANAGERS: &[&str] = names!(
 );
 
 /// Tools that run code of the project as a side matter, in files that the command may have written.
-pub(super) const BUILDERS: &[&str] =
+pub const BUILDERS: &[&str] =
     names!("pytest pip pip3 cargo go dotnet gem npm pnpm yarn bun swift zig");
 
 /// Commands of cargo itself; any other is an alias or another program.
-pub(super) const OF_CARGO: &[&str] = names!(
+pub const OF_CARGO: &[&str] = names!(
     "add b bench build c check clean clippy config d doc fetch fix fmt generate-lockfile help info init install locate-project \
     login logout metadata new owner package pkgid publish remove report rm rustc rustdoc search t test tree uninstall \
     update vendor verify-project version yank nextest deny audit outdated expand machete llvm-cov insta hack tarpaulin \
@@ -111,7 +111,7 @@ pub(super) const OF_CARGO: &[&str] = names!(
 );
 
 /// Programs that start the words behind one of these words, in an environment of theirs.
-pub(super) const ENVIRONMENTS: &[(&[&str], &[&str])] = &[
+pub const ENVIRONMENTS: &[(&[&str], &[&str])] = &[
     (
         names!("uv poetry pdm rye pipenv pixi hatch conda mamba micromamba"),
         names!("run tool x"),
@@ -134,21 +134,21 @@ pub(super) const ENVIRONMENTS: &[(&[&str], &[&str])] = &[
 ];
 
 /// Tools that people run in such environments, and that run code of the project only as a side matter.
-pub(super) const ORDINARY: &[&str] = names!(
+pub const ORDINARY: &[&str] = names!(
     "pytest mkdocs sphinx-build uvicorn gunicorn alembic django-admin rspec rubocop standardrb tsc \
     eslint prettier ruff black mypy flake8 pylint isort pyright bandit pip venv json.tool http.server py_compile \
     compileall build ensurepip site sysconfig zipfile tarfile twine"
 );
 
 /// Programs with a language in which a sign starts a command.
-pub(crate) const FILTERS: &[&str] = names!("awk sed vim psql mysql mariadb sqlite3");
+pub const FILTERS: &[&str] = names!("awk sed vim psql mysql mariadb sqlite3");
 
 macro_rules! starting_options {
     ($($programs:literal => $options:literal;)*) => { &[$((names!($programs), names!($options))),*] };
 }
 
 /// Options by which a program that handles data starts another.
-pub(super) const STARTING_OPTIONS: &[(&[&str], &[&str])] = starting_options! {
+pub const STARTING_OPTIONS: &[(&[&str], &[&str])] = starting_options! {
     "tar" => "--to-command --checkpoint-action --use-compress-program --info-script --new-volume-script --rmt-command --rsh-command -I -F";
     "rsync" => "-e --rsh --rsync-path";
     "zip" => "-TT --unzip-command";
@@ -177,7 +177,7 @@ pub(super) const STARTING_OPTIONS: &[(&[&str], &[&str])] = starting_options! {
 };
 
 /// Options that carry text for people or a name to look for.
-pub(super) const CARRY_TEXT: &[&str] = names!(
+pub const CARRY_TEXT: &[&str] = names!(
     "-m -t -k -g --message --title --body --description --grep --filter --name --text --comment --note --reason \
     --prompt --query --pattern --testNamePattern --test-name-pattern --subject --label --notes --append-notes --summary \
     --build-arg -run -skip -bench"
