@@ -81,9 +81,9 @@ pub(super) async fn answer(app: Arc<App>, parts: Parts, body: Body) -> Response<
         }
         let reason = header(cause.as_deref().unwrap_or(problem.code));
         let mut response = receipt_headers(problem.response(shape), &entry);
-        response
-            .headers_mut()
-            .extend(reason.map(|reason| (REASON, reason)));
+        if let Some(reason) = reason {
+            response.headers_mut().insert(REASON, reason);
+        }
         response
     });
     entry.watch(response)
