@@ -106,11 +106,12 @@ impl Search {
         holds.then_some(known)
     }
 
-    /// Keeps a list. What cannot be kept is listed again.
+    /// Keeps a list, where there is a state folder: running a command makes none. What is not kept is listed again.
     fn write(&self, list: &Kept) {
         let bytes = serde_json::to_vec(list);
         if let (Some(path), Ok(bytes)) = (&self.kept, bytes)
             && let Some(folder) = path.parent()
+            && folder.parent().is_some_and(Path::is_dir)
             && files::make_directory(folder, Privacy::Secret).is_ok()
         {
             files::write(path, &bytes, Privacy::Secret).ok();
@@ -209,6 +210,9 @@ mod tests {
         old();
         let first = search().find(&mut wanted);
         assert_eq!(first.len(), 2, "git and its loader: {first:?}");
+        assert!(!state.exists());
+        fs::create_dir(&state).unwrap();
+        assert_eq!(search().find(&mut wanted), first);
         assert_eq!(search().read(), Some(first.clone()));
         assert_eq!(search().find(&mut |_| panic!("listed again")), first);
         assert_eq!(Search::along(&path, Some(&state), "others").read(), None);
