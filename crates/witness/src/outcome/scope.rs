@@ -126,7 +126,8 @@ fn is_as_wide(wide: &(Run, Judged), other: &(Run, Judged)) -> bool {
     if new.is_unclear || !is_above || !widens(new, old) {
         return false;
     }
-    if is_whole && new.is_direct {
+    // Another command that seems to run everything has to have run as much.
+    if is_whole && (new.is_direct || ran(wide) >= ran(other)) {
         return new.is_recursive || !old.is_recursive;
     }
     new.program == old.program

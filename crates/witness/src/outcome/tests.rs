@@ -138,7 +138,7 @@ fn a_failing_test_stays_failing_until_a_run_that_includes_it_passes() {
     ] {
         assert_eq!(
             after(including.clone(), ONE),
-            Some(Tests::Passed),
+            Some(Tests::PassedNarrower),
             "{including:?}"
         );
     }
@@ -222,7 +222,10 @@ fn the_names_of_passed_tests_decide_where_the_log_has_them() {
         ..pytest()
     };
     assert_eq!(after(pytest(), &[a, b]), Some(Tests::Passed));
-    assert_eq!(after(filter("-m", "fast"), &[a]), Some(Tests::Passed));
+    assert_eq!(
+        after(filter("-m", "fast"), &[a]),
+        Some(Tests::PassedNarrower)
+    );
     assert_eq!(after(above(), &[a, b]), Some(Tests::Passed));
     assert_eq!(
         after(pytest(), &[b, c]),
@@ -311,7 +314,12 @@ fn one_package_of_go_does_not_outvote_all_of_them() {
             ROOT,
             Tests::Failed,
         ),
-        (all(), go(&[], true, Some("TestA")), ALL, Tests::Passed),
+        (
+            all(),
+            go(&[], true, Some("TestA")),
+            ALL,
+            Tests::PassedNarrower,
+        ),
         (all(), all(), ALL, Tests::Passed),
         (
             go(&["pkg/..."], false, None),
@@ -378,7 +386,7 @@ fn several_narrow_runs_lift_several_failures() {
     let b = || run(places(&["t.py::test_b"]), ONE, 0);
     let failed = || run(pytest(), &two, 1);
     assert_eq!(tests(vec![failed(), a()]), Some(Tests::Failed));
-    assert_eq!(tests(vec![failed(), a(), b()]), Some(Tests::Passed));
+    assert_eq!(tests(vec![failed(), a(), b()]), Some(Tests::PassedNarrower));
     assert_eq!(tests(vec![a(), b(), failed()]), Some(Tests::Failed));
 }
 
@@ -420,7 +428,7 @@ fn a_run_before_the_last_edit_proves_nothing() {
     assert_eq!(tests(vec![stale.clone()]), Some(Tests::PassedBefore));
     assert_eq!(
         tests(vec![stale.clone(), run(places(&["t.py"]), ONE, 0)]),
-        Some(Tests::Passed)
+        Some(Tests::PassedNarrower)
     );
     let failed = Run {
         is_stale: true,
@@ -573,4 +581,49 @@ fn a_package_that_failed_has_to_pass_itself() {
         ];
         assert_eq!(tests(runs), Some(expected), "{output}");
     }
+}
+
+#[test]
+fn tests_pass_as_widely_as_they_ran_before() {
+    let stale = |scope: Scope| Run {
+        is_stale: true,
+        ..run(scope, PASSES, 0)
+    };
+    let sub = || Scope {
+        folder: "/p/sub".to_owned(),
+        ..pytest()
+    };
+    for (before, after, expected) in [
+        (pytest(), pytest(), Tests::Passed),
+        (pytest(), places(&["t.py::test_a"]), Tests::PassedNarrower),
+        (pytest(), filter("FOO=1", ""), Tests::PassedNarrower),
+        (pytest(), sub(), Tests::PassedNarrower),
+        (places(&["t.py"]), pytest(), Tests::Passed),
+        (
+            places(&["t.py"]),
+            places(&["t.py::test_a"]),
+            Tests::PassedNarrower,
+        ),
+        (places(&["t.py"]), places(&["t.py", "u.py"]), Tests::Passed),
+        // Neither holds the other.
+        (places(&["t.py"]), places(&["u.py"]), Tests::Passed),
+        (filter("FOO=1", ""), filter("FOO=1", ""), Tests::Passed),
+    ] {
+        let told = format!("{before:?} {after:?}");
+        let runs = vec![stale(before.clone()), run(after.clone(), PASSES, 0)];
+        assert_eq!(tests(runs), Some(expected), "{told}");
+        let whole = vec![
+            stale(before),
+            run(after, PASSES, 0),
+            run(pytest(), PASSES, 0),
+        ];
+        assert_eq!(tests(whole), Some(Tests::Passed), "{told}");
+    }
+    let known = Known {
+        tests: Some(Tests::PassedNarrower),
+        change: Change::Applies,
+        ..Known::default()
+    };
+    assert_eq!(decide(known).doubt, Some(Doubt::Narrower));
+    assert_eq!(decide(known).outcome, Outcome::Skipped);
 }
