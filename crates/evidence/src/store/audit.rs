@@ -16,8 +16,7 @@ use crate::ledger::seals::Seals;
 use crate::ledger::{self, Coverage, LedgerError, LedgerFile, Problem, is_there, record};
 use crate::scan;
 use base::files::FileError;
-use base::keys::KeyStore;
-use base::keys::Signatories;
+use base::keys::{KeyStore, Signatories};
 use base::trust::Trust;
 use base::trust_store::TrustStore;
 
