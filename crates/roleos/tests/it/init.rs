@@ -508,12 +508,16 @@ fn the_level_of_the_machine_belongs_to_its_owner() {
     );
 }
 
-/// The files by name and length, without locks, which are empty and stay, and without the record of protected files, which
-/// every look may bring up to date.
+/// The files by name and length, without locks, which are empty and stay, without the record of protected files, which
+/// every look may bring up to date, and without the cache of what the programs on the path are.
 fn kept(workspace: &Workspace) -> Vec<(String, usize)> {
     let files = workspace.snapshot().into_iter();
     let named = files.map(|(path, bytes)| (path.to_string_lossy().into_owned(), bytes.len()));
-    let is_kept = |path: &str| !path.ends_with(".lock") && !path.ends_with("/record");
+    let is_kept = |path: &str| {
+        !path.ends_with(".lock")
+            && !path.ends_with("/record")
+            && !path.contains("/roleos/programs/")
+    };
     named.filter(|(path, _)| is_kept(path)).collect()
 }
 
