@@ -50,9 +50,11 @@ impl Schema {
         compiler.set_default_draft(Draft::V2020_12);
         compiler.use_loader(Box::new(Nowhere));
         let mut schemas = Schemas::new();
-        let root = compiler
+        compiler
             .add_resource(BASE, source.clone())
-            .and_then(|()| compiler.compile(BASE, &mut schemas))
+            .map_err(|error| reason(&error))?;
+        let root = compiler
+            .compile(BASE, &mut schemas)
             .map_err(|error| reason(&error))?;
         Ok(Self { schemas, root })
     }
