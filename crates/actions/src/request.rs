@@ -3,7 +3,7 @@
 use super::SENDERS;
 use super::rule::Fit;
 use shell::pattern;
-use shell::value::has_hole;
+use shell::value::{HOLE, has_hole};
 use shell::words::names;
 
 /// One request, as far as the words tell.
@@ -138,6 +138,8 @@ fn read(reading: &Sender, arguments: &[String], front: &str) -> Option<Request> 
 /// Returns host and path, without scheme, user, port, query and doubled slashes.
 fn plain(address: &str, front: &str) -> String {
     let address = address.split(['?', '#']).next().unwrap_or_default();
+    let address = without_groups(address, front);
+    let address = address.as_str();
     let (whole, front) = match address.split_once("://") {
         Some((_, rest)) => (rest, ""),
         None => (address, front),
@@ -156,6 +158,7 @@ fn plain(address: &str, front: &str) -> String {
         .split(':')
         .next()
         .unwrap_or_default()
+        .trim_end_matches('.')
         .to_lowercase();
     let parts: Vec<&str> = std::iter::once(host.as_str()).chain(parts).collect();
     // `repos/$REPO/issues`: a variable in the place of the owner holds the name as well.
@@ -167,6 +170,31 @@ fn plain(address: &str, front: &str) -> String {
         }
         parts => parts.join("/"),
     }
+}
+
+/// Makes what is not known of `{a,b}` and `[1-3]`, which a program other than `gh` and `glab` takes for several addresses,
+/// and of characters that are written as `%72`.
+fn without_groups(address: &str, front: &str) -> String {
+    let mut plain = String::with_capacity(address.len());
+    let mut rest = address;
+    while let Some(at) = rest.find(['{', '[', '%']) {
+        let (before, behind) = rest.split_at(at);
+        plain.push_str(before);
+        let end = match behind.as_bytes().first() {
+            Some(b'%') => Some(2).filter(|end| behind.is_char_boundary(*end + 1)),
+            Some(b'{') => behind.find('}'),
+            _ => behind.find(']'),
+        };
+        let is_kept = !front.is_empty() && !behind.starts_with('%');
+        let Some(end) = end.filter(|end| *end < behind.len() && !is_kept) else {
+            plain.push_str(behind);
+            return plain;
+        };
+        plain.push(HOLE);
+        rest = behind.get(end.saturating_add(1)..).unwrap_or_default();
+    }
+    plain.push_str(rest);
+    plain
 }
 
 /// What stands below `repos/owner/name`.
@@ -270,6 +298,7 @@ mod tests {
             ("curl -T f https://x.org/a", "PUT", "x.org/a"),
             ("curl -G -d a=b https://x.org/a", "GET", "x.org/a"),
             ("curl --url https://x.org/a", "GET", "x.org/a"),
+            ("curl https://X.org./a", "GET", "x.org/a"),
             ("curl -o f https://x.org/a", "GET", "x.org/a"),
             ("gh api repos/o/r", "GET", "api.github.com/repos/o/r"),
             (

@@ -127,7 +127,7 @@ impl<'c> Call<'c> {
             Some(moved) => absolute(around.directory, &moved),
             None => around.directory.to_owned(),
         };
-        let readings = words::readings(valued, &rest);
+        let readings = words::readings(program, valued, &rest);
         let first = |words: &Vec<String>| words.first().is_some_and(|word| has_hole(word));
         Self {
             program,
@@ -254,7 +254,6 @@ impl<'c> Call<'c> {
         }
         let gated = action.set.needs_grant();
         let homepage = self.program == "gh" && self.arguments.iter().any(|word| word == "edit");
-        let javascript = harmless.contains(&"$npm_config_dry_run");
         let is_on = |name: &str| {
             (self.around.environment)(name).is_some_and(|value| value == "true" || value == "1")
         };
@@ -272,7 +271,7 @@ impl<'c> Call<'c> {
             return true;
         }
         while let Some(word) = words.next() {
-            if word == "--" {
+            if words::ends_options(self.program, word) {
                 break;
             }
             if self.valued.contains(&word.as_str()) {
@@ -282,20 +281,37 @@ impl<'c> Call<'c> {
             match word.as_str() {
                 "--help" => return true,
                 "-h" if gated && !homepage => return true,
-                "--no-dry-run" | "--dry-run=false" | "--dry-run=0" => dry = false,
-                "--dry-run=true" | "--dry-run=1" => dry |= harmless.contains(&"--dry-run"),
+                option if let Some(on) = switched(harmless, option) => dry = on,
                 option
                     if harmless
                         .iter()
                         .any(|one| is_option(one, option, words.peek().copied())) =>
                 {
-                    dry = !(javascript && words.peek().is_some_and(|next| *next == "false"));
+                    // Parsers of JavaScript take the next word for the value.
+                    dry = !words.peek().is_some_and(|next| is_no(next));
                 }
                 _ => {}
             }
         }
         dry
     }
+}
+
+/// How a long option with a value, or with `--no-` in front, sets one of the harmless ones.
+fn switched(harmless: &[&str], option: &str) -> Option<bool> {
+    let names = || harmless.iter().filter_map(|one| one.strip_prefix("--"));
+    let name = option.strip_prefix("--")?;
+    if let Some(name) = name.strip_prefix("no-") {
+        return names().any(|one| one == name).then_some(false);
+    }
+    let (name, value) = name.split_once('=')?;
+    let is_yes = matches!(value, "true" | "1" | "yes");
+    let is_set = (is_yes || is_no(value)) && names().any(|one| one == name);
+    is_set.then_some(is_yes)
+}
+
+fn is_no(value: &str) -> bool {
+    matches!(value, "false" | "0" | "no")
 }
 
 /// Whether the words begin with the path, and what stands behind it. A word that is not known may also be nothing.

@@ -95,13 +95,18 @@ fn takes_word(option: &str) -> bool {
     option.len() > 3 && VALUED.iter().any(|valued| valued.starts_with(option))
 }
 
+/// Returns `true` for the word behind which nothing is an option.
+pub(super) fn ends_options(program: &str, word: &str) -> bool {
+    word == "--" || (program == "git" && word == "--end-of-options")
+}
+
 /// `git push -n`, `--dry-run` and its abbreviations; the last one wins, and `--no-dry-run` undoes it.
 pub(super) fn git_push_is_dry(arguments: &[String]) -> bool {
     let mut dry = false;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--" => break,
+            word if ends_options("git", word) => break,
             "-o" => drop(words.next()),
             option if takes_word(option) => drop(words.next()),
             "--help" | "-h" => return true,
@@ -125,13 +130,13 @@ pub(super) fn git_push_is_dry(arguments: &[String]) -> bool {
 /// The words that are no options, read in the ways that are possible.
 ///
 /// Whether an option that is not known takes the next word cannot be told, so both readings are given.
-pub(super) fn readings(known: &[&str], arguments: &[String]) -> Vec<Vec<String>> {
+pub(super) fn readings(program: &str, known: &[&str], arguments: &[String]) -> Vec<Vec<String>> {
     let mut strict = Vec::new();
     let mut loose = Vec::new();
     let mut words = arguments.iter();
     let mut after_unknown = false;
     while let Some(word) = words.next() {
-        if word == "--" {
+        if ends_options(program, word) {
             strict.extend(words.as_slice().iter().cloned());
             loose.extend(words.as_slice().iter().cloned());
             break;
@@ -211,6 +216,9 @@ mod tests {
             ("--dry-run origin main", true),
             ("--dry", true),
             ("--dry-run --no-dry-run", false),
+            ("--end-of-options --dry-run :x", false),
+            ("-- --help", false),
+            ("-n --end-of-options origin", true),
             ("--no-dry-run -n", true),
             ("-o n", false),
             ("-on", false),
@@ -236,7 +244,11 @@ mod tests {
             ("-", &["-"]),
         ] {
             let expected: Vec<Vec<String>> = expected.iter().map(|one| split(one)).collect();
-            assert_eq!(readings(&["--known"], &split(text)), expected, "{text}");
+            assert_eq!(
+                readings("git", &["--known"], &split(text)),
+                expected,
+                "{text}"
+            );
         }
     }
 }
