@@ -117,6 +117,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test that writes a throwaway file"
+    )]
     fn a_record_that_is_gone_comes_back_and_one_that_was_removed_on_purpose_does_not() {
         let place = tempfile::tempdir().unwrap();
         let state = place.path().join("roleos");
