@@ -11,6 +11,7 @@ use oversight::lookup::{Lookup as _, absolute};
 use oversight::tools::shell_command;
 use serde_json::Value;
 
+use super::given_code;
 use super::loaded_code::{self, Before};
 use super::real_program::{self, Scene};
 use crate::agents::Event;
@@ -50,7 +51,7 @@ pub(super) fn observe(
             folder,
             began_ns,
         };
-        real_program::doubt(test, scene)
+        real_program::doubt(test, scene).or_else(|| given_code::doubt(test, folder, &before))
     };
     let behind = scripts_behind(test, cwd, own_tests);
     outcome.elsewhere |= behind
@@ -82,8 +83,13 @@ fn call(journal: &Path, call_id: &str) -> (Option<String>, Before) {
             continue;
         };
         began_ns.get_or_insert(line.time_ns);
-        let Record::Call(call) = line.record else {
-            continue;
+        let call = match line.record {
+            Record::Call(call) => call,
+            Record::Start(start) if before.base.is_none() => {
+                before.base = start.base_commit;
+                continue;
+            }
+            _ => continue,
         };
         if call.call_id == call_id {
             cwd = Some(call.cwd);
