@@ -22,9 +22,18 @@ const MAX_SETTINGS: u64 = 256 * 1024;
 const AROUND: &str = " \t=,:;\"'[](){}";
 
 /// Returns why a test that ran in the real directory `folder` may have run code that is not in the diff.
-pub(super) fn doubt(test: &TestCommand, folder: &Path, before: &Before) -> Option<String> {
+/// `is_typed` says that the session gave the command itself; a script of the project takes its arguments from there.
+pub(super) fn doubt(
+    test: &TestCommand,
+    (folder, is_typed): (&Path, bool),
+    before: &Before,
+) -> Option<String> {
     let top = Location::around(folder)?.top;
-    let tree = Tree { top: &top, before };
+    let tree = Tree {
+        top: &top,
+        is_typed,
+        before,
+    };
     let place = folder.strip_prefix(&top).ok()?.to_string_lossy();
     let of_folder = Given {
         before: "cd".to_owned(),
@@ -40,13 +49,15 @@ pub(super) fn doubt(test: &TestCommand, folder: &Path, before: &Before) -> Optio
 
 struct Tree<'t> {
     top: &'t Path,
+    /// The command is the session's own: what a script of the project is given stands there.
+    is_typed: bool,
     before: &'t Before,
 }
 
 impl Tree<'_> {
     fn word(&self, given: &Given, folder: &Path) -> Option<String> {
         let Given { before, value, .. } = given;
-        if given.is_unclear && (given.is_path || given.loads) {
+        if self.is_typed && given.is_unclear && (given.is_path || given.loads) {
             return Some(format!("a word behind `{before}` is only known to the run"));
         }
         if given.loads && !self.is_held(before, value) {

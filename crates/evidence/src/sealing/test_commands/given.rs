@@ -44,7 +44,10 @@ const WRITTEN: &str = "--junitxml|--junit-xml|--outputFile*|--output-file|--outp
 
 /// Options whose value is compared with the names of tests.
 const NAMED: &str = "-k|-g|-R|-L|-LE|-E|-e|-m|-run|--run|-skip|--skip|--filter|--grep|--grep-invert|--testNamePattern|--test-name-pattern\
-    |--test-skip-pattern|--tests|--tag|--deselect|--test|-p|--package|--bin|--example|--group|--exclude-group|-W|-n|-j|-X";
+    |--test-skip-pattern|--tests|--tag|--deselect|-p|--package|--bin|--example|--group|--exclude-group|-W|-n|-j|-X";
+
+/// Options whose value is a number.
+const COUNTS: &str = "--jobs|--workers|--maxWorkers|--test-threads|--parallel|--test-concurrency|--numprocesses|--timeout";
 
 /// Options that name the folder of a project or of its tests.
 const FOLDERS: &str = "-C|-f|--file|--directory|--prefix|--cwd|--dir|-s|--test-dir";
@@ -99,7 +102,7 @@ fn read<'w>(name: &str, words: impl Iterator<Item = &'w String>, all: &mut Vec<G
                 value: value.to_owned(),
                 loads: loads(name, option, value),
                 is_path: is_path(name, option, value, is_joined),
-                is_unclear: value.contains(UNKNOWN) && !is_one_of(NAMED, option),
+                is_unclear: value.contains(UNKNOWN) && !is_one_of(COUNTS, option),
             });
         }
         before = match word.as_str() {
