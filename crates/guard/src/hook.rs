@@ -10,7 +10,9 @@ mod ceiling;
 mod desk;
 mod effects;
 mod execution;
+mod given_code;
 mod half_characters;
+
 mod loaded_code;
 mod notes;
 mod outcome;

@@ -1,7 +1,7 @@
 //! Whether a command runs tests, how far its output and exit code speak for the test runner, and which tests it selects.
 //!
 //! [`TestCommand::of`] reads the command as a shell would. [`programs`] knows which programs run tests, [`credit`] walks
-//! the command around them with [`beside`], [`selection`] reads their arguments, [`project`] reads the project's own scripts
+//! the command around them with [`beside`], [`selection`] reads which tests they choose, [`given`] what they name, [`project`] reads the project's own scripts
 //! behind a name such as `npm test`, [`loaders`] knows how a run is made to load other code, [`setup`] knows the files that choose tests, and
 //! [`changes`] says whether a command may change files.
 //! A test that is not recognised counts as not run, so the user's own commands are taken as well.
@@ -13,6 +13,8 @@ mod credit;
 mod beside;
 
 mod selection;
+
+mod given;
 
 pub mod loaders;
 
@@ -30,6 +32,7 @@ use base::command_lookup::Disk;
 use base::repository::Location;
 use shell::ir::{Argument, Assigned, Piece, Subject, Word};
 
+pub use given::Given;
 pub use project::ProjectScript;
 pub use selection::{Filter, Selection};
 
@@ -74,6 +77,8 @@ pub struct TestCommand {
     pub variables: Vec<(String, String)>,
     /// Modules that an interpreter of Python is asked to run; one of that name in the directory comes first.
     pub modules: Vec<String>,
+    /// What its programs are given.
+    pub given: Vec<Given>,
     /// Programs in it that run what the project says, so that they prove nothing by their names.
     pub scripts: Vec<ProjectScript>,
 }

@@ -39,6 +39,8 @@ pub(super) struct Before {
     pub(super) written: Vec<String>,
     /// The start of the session, in nanoseconds since 1970.
     pub(super) began_ns: u64,
+    /// The commit from which it started.
+    pub(super) base: Option<String>,
 }
 
 /// Returns why a run in `folder` may have loaded other code, if it may. `variables` are those of its own command.
@@ -97,7 +99,7 @@ fn fresh_path(value: &str, folder: &Path, top: &Path, began_ns: u64) -> Option<P
 }
 
 /// Returns `true` if a file, or code in a folder, was written during the session.
-fn holds_fresh(path: &Path, began_ns: u64) -> bool {
+pub(super) fn holds_fresh(path: &Path, began_ns: u64) -> bool {
     if path.is_file() {
         return is_fresh(path, began_ns);
     }
@@ -149,14 +151,14 @@ fn for_every_run(top: &Path, began_ns: u64) -> Option<PathBuf> {
     let settings = OF_HOME.iter().map(|file| home.join(file));
     let environments = ENVIRONMENTS.iter().map(|folder| top.join(folder));
     let places = environments.chain([home.join(".local")]);
-    let hooks = places.flat_map(|place| site_hooks(&place));
+    let hooks = places.flat_map(|place| site_hooks(&place, top));
     let caches = unchecked_caches(top);
     let mut all = settings.chain(hooks).chain(caches);
     all.find(|path| path.is_file() && is_fresh(path, began_ns))
 }
 
 /// The files that Python loads at its start from the modules of an environment.
-fn site_hooks(environment: &Path) -> Vec<PathBuf> {
+fn site_hooks(environment: &Path, top: &Path) -> Vec<PathBuf> {
     let versions = fs::read_dir(environment.join("lib")).into_iter().flatten();
     let folders = versions
         .flatten()
@@ -166,19 +168,22 @@ fn site_hooks(environment: &Path) -> Vec<PathBuf> {
     entries
         .filter(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
-            is_site_hook(&name) || name.ends_with(".pth") && runs_code(&entry.path())
+            is_site_hook(&name) || name.ends_with(".pth") && loads_other(&entry.path(), top)
         })
         .map(|entry| entry.path())
         .collect()
 }
 
-/// Returns `true` if a path file runs code, other than what installers write.
-fn runs_code(path: &Path) -> bool {
+/// Returns `true` if a path file runs code, other than what installers write, or adds a folder that is not of the project.
+fn loads_other(path: &Path, top: &Path) -> bool {
     let bytes = base::files::read(path, 64 * 1024).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let known = ["__editable__", "_virtualenv", "SETUPTOOLS_USE_DISTUTILS"];
-    text.lines()
-        .any(|line| line.starts_with("import") && !known.iter().any(|known| line.contains(known)))
+    let mut lines = text.lines().map(str::trim);
+    lines.any(|line| match line.starts_with("import") {
+        true => !known.iter().any(|known| line.contains(known)),
+        false => !line.is_empty() && !line.starts_with('#') && !Path::new(line).starts_with(top),
+    })
 }
 
 /// Compiled modules that Python loads without a look at their source, which it never writes by itself.

@@ -11,6 +11,7 @@ use oversight::lookup::{Lookup as _, absolute};
 use oversight::tools::shell_command;
 use serde_json::Value;
 
+use super::given_code;
 use super::loaded_code::{self, Before};
 use super::real_program::{self, Scene};
 use crate::agents::Event;
@@ -44,22 +45,23 @@ pub(super) fn observe(
     };
     let cwd = Path::new(&cwd);
     outcome.elsewhere = !is_inside(&test.selection, &folder, cwd);
-    let doubt = |test: &TestCommand, folder: &Path| {
+    let doubt = |test: &TestCommand, folder: &Path, is_typed: bool| {
         let scene = Scene {
             cwd,
             folder,
             began_ns,
         };
         real_program::doubt(test, scene)
+            .or_else(|| given_code::doubt(test, (folder, is_typed), &before))
     };
     let behind = scripts_behind(test, cwd, own_tests);
     outcome.elsewhere |= behind
         .commands
         .iter()
         .any(|(inner, _)| inner.credit == Credit::Elsewhere);
-    outcome.doubt = doubt(test, &folder).or(behind.doubt).or_else(|| {
+    outcome.doubt = doubt(test, &folder, true).or(behind.doubt).or_else(|| {
         let mut inner = behind.commands.iter();
-        inner.find_map(|(inner, place)| doubt(inner, Path::new(place)))
+        inner.find_map(|(inner, place)| doubt(inner, Path::new(place), false))
     });
     if outcome.doubt.is_none() {
         let mut variables = test.variables.clone();
@@ -82,8 +84,13 @@ fn call(journal: &Path, call_id: &str) -> (Option<String>, Before) {
             continue;
         };
         began_ns.get_or_insert(line.time_ns);
-        let Record::Call(call) = line.record else {
-            continue;
+        let call = match line.record {
+            Record::Call(call) => call,
+            Record::Start(start) if before.base.is_none() => {
+                before.base = start.base_commit;
+                continue;
+            }
+            _ => continue,
         };
         if call.call_id == call_id {
             cwd = Some(call.cwd);

@@ -1009,3 +1009,133 @@ fn harmless_variables_and_output_leave_the_tests_proved() {
         check_in(&with_ignored(), "solved", steps);
     }
 }
+
+/// A repository that ignores what is built, and whose base commit says how some of it is tested.
+fn with_builds() -> Workspace {
+    let workspace = repository("");
+    workspace.write(".gitignore", "build/\ndist/\nnode_modules/\n*.log\n");
+    workspace.write(
+        "package.json",
+        r#"{"scripts": {"test": "node --test", "test:dist": "node --test dist/"}}"#,
+    );
+    workspace.write("ci.sh", "node --import tsx --test\n");
+    workspace.write("tests/a.test.js", "\n");
+    git(workspace.root(), &["add", "-A"]);
+    git(workspace.root(), &["commit", "-q", "-m", "builds"]);
+    workspace
+}
+
+#[test]
+fn words_that_name_code_beside_the_diff_leave_the_tests_unproved() {
+    let copy = || Write("build/calc.test.js", "x");
+    let rows: Vec<(Vec<Step>, &str)> = vec![
+        (vec![], "node --test /usr/calc.test.js"),
+        (vec![], "node --test --test-concurrency=1 '/usr/*.test.js'"),
+        (vec![], "X=/usr; node --test $X/calc.test.js"),
+        (vec![], "node --test --test-reporter=/usr/r.mjs"),
+        (vec![], "node --test --test-reporter=r"),
+        (vec![], "node -r /usr/h.js --test"),
+        (vec![], "node --test --require /usr/h.js"),
+        (vec![], "node --require h --test"),
+        (vec![], "npm test --node-options='--require /usr/h.js'"),
+        (vec![], "npm test -- /usr/calc.test.js"),
+        (vec![], "python3 -m unittest discover -v -s /usr"),
+        (vec![], "python3 -m unittest -v /usr/test_calc.py"),
+        (vec![], "pytest -p poison"),
+        (
+            vec![Write("e.log", "NODE_OPTIONS=--require ./h.log")],
+            "node --env-file=e.log --test",
+        ),
+        (vec![copy()], "node --test build/calc.test.js"),
+        (vec![copy()], "node --test 'build/*.test.js'"),
+        (vec![copy()], "python3 -m unittest discover -v -s build"),
+        (vec![copy()], "python3 -m unittest -v build.test_calc"),
+        (vec![copy()], "cd build && python3 -m unittest -v"),
+        (
+            vec![
+                Write("own/.git/HEAD", "ref: refs/heads/main\n"),
+                Write("own/t.js", "x"),
+            ],
+            "node --test own/t.js",
+        ),
+        (
+            vec![Write(".npmrc", "node-options=--require /usr/h.js\n")],
+            "npm test",
+        ),
+        (vec![Write(".npmrc", "script-shell=./x\n")], "npm test"),
+        (
+            vec![Write(
+                "package.json",
+                r#"{"scripts": {"test": "node --require h --test"}}"#,
+            )],
+            "npm test",
+        ),
+        (
+            vec![Write("pytest.ini", "[pytest]\naddopts = -p poison\n")],
+            "pytest",
+        ),
+        (
+            vec![Write(
+                "home/.local/lib/python3.11/site-packages/a.pth",
+                "/usr\n",
+            )],
+            "python3 -m unittest -v",
+        ),
+        // The project says so, and the session wrote there itself.
+        (
+            vec![
+                Write("dist/a.test.js", "x"),
+                Run("cp x dist/a.test.js", "", false),
+            ],
+            "node --test dist/",
+        ),
+    ];
+    for (mut steps, command) in rows {
+        steps.push(Run(command, PASSES, false));
+        let sealed = check_in(&with_builds(), "skipped", steps);
+        assert!(
+            sealed.story.contains("Unproved"),
+            "{command}: {}",
+            sealed.story
+        );
+    }
+}
+
+#[test]
+fn a_failure_is_not_lifted_by_a_copy_of_the_tests() {
+    let steps = vec![
+        Run("node --test", FAILS, true),
+        Write("build/t.test.js", "x"),
+        Run("node --test build/t.test.js", PASSES, false),
+    ];
+    check_in(&with_builds(), "failed", steps);
+    let steps = vec![
+        Run("node --test", FAILS, true),
+        Run("node --test tests/a.test.js", PASSES, false),
+    ];
+    check_in(&with_builds(), "failed", steps);
+}
+
+#[test]
+fn words_that_name_the_project_leave_the_tests_proved() {
+    for command in [
+        "node --test",
+        "node --test tests/a.test.js",
+        "node --test --test-reporter=spec 'tests/*.test.js'",
+        "node --import tsx --test",
+        "node --test dist/",
+        "npm test",
+        "npm run test:dist",
+        "npm test -- --test-reporter=tap",
+        "pytest -q -x --tb=short --junitxml=/tmp/roleos-none.xml tests",
+        "python3 -m unittest discover -v -s tests -p 'test_*.py'",
+        "timeout 60 python3 -X dev -m unittest",
+    ] {
+        let steps = vec![
+            Write("dist/a.test.js", "x"),
+            Write(".npmrc", "registry=https://example.com/\n"),
+            Run(command, PASSES, false),
+        ];
+        check_in(&with_builds(), "solved", steps);
+    }
+}

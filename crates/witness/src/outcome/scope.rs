@@ -178,8 +178,18 @@ fn shows(later: &(Run, Judged), failed: &(Run, Judged), failure: &Failure) -> bo
         && (new.is_recursive || new.folder == old.folder && !old.is_recursive);
     is_same_kind(later, failed)
         && is_in_folder(&old.folder, &new.folder)
-        && (is_unique || is_whole)
+        && (is_unique && begins_alike(new, old) || is_whole)
         && has_passed(reading, &failure.name)
+}
+
+/// Names of tests that `unittest discover` finds in a folder do not hold the folder.
+fn begins_alike(new: &Scope, old: &Scope) -> bool {
+    let is_found = new.places.iter().any(|place| place == "discover");
+    !is_found
+        || new
+            .places
+            .iter()
+            .all(|place| place == "discover" || old.places.contains(place))
 }
 
 /// Returns `true` if `later` passed and its command selects this test.

@@ -627,3 +627,38 @@ fn tests_pass_as_widely_as_they_ran_before() {
     assert_eq!(decide(known).doubt, Some(Doubt::Narrower));
     assert_eq!(decide(known).outcome, Outcome::Skipped);
 }
+
+#[test]
+fn tests_that_are_found_in_another_folder_lift_nothing() {
+    const BROKEN: &str = "test_add (test_calc.T.test_add) ... FAIL\n\n======================================================================\nFAIL: test_add (test_calc.T.test_add)\n----------------------------------------------------------------------\nTraceback\n\n----------------------------------------------------------------------\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n";
+    const MENDED: &str = "test_add (test_calc.T.test_add) ... ok\n\n----------------------------------------------------------------------\nRan 1 test in 0.001s\n\nOK\n";
+    let unittest = |names: &[&str]| Scope {
+        program: "unittest".to_owned(),
+        ..places(names)
+    };
+    for (first, second, expected) in [
+        (
+            vec!["test_calc.T.test_add"],
+            vec!["discover", "copy"],
+            Tests::Failed,
+        ),
+        (
+            vec!["discover", "tests"],
+            vec!["discover", "copy"],
+            Tests::Failed,
+        ),
+        (
+            vec!["discover", "tests"],
+            vec!["discover", "tests"],
+            Tests::Passed,
+        ),
+        (vec!["test_calc"], vec!["discover"], Tests::Passed),
+        (vec![], vec![], Tests::Passed),
+    ] {
+        let runs = vec![
+            run(unittest(&first), BROKEN, 1),
+            run(unittest(&second), MENDED, 0),
+        ];
+        assert_eq!(tests(runs), Some(expected), "{first:?} {second:?}");
+    }
+}

@@ -12,6 +12,7 @@ use super::beside::{
     is_silent_assignment, is_tool, is_tool_folder, sourced,
 };
 use super::changes;
+use super::given;
 use super::loaders;
 use super::programs::{self, Tested, name_of};
 use super::project::ProjectScript;
@@ -243,6 +244,7 @@ impl Walk<'_> {
                     let files = words.iter().filter(|word| is_file(word));
                     test.programs.extend(files.map(|word| format!("./{word}")));
                 } else {
+                    test.given = given::of(wrappers, program, arguments);
                     let script = ProjectScript::of(wrappers, (program, arguments), &self.folder);
                     test.scripts.extend(script);
                 }
@@ -273,6 +275,7 @@ impl Walk<'_> {
             test.credit = test.credit.min(before.credit);
             test.programs.extend(before.programs);
             test.modules.extend(before.modules);
+            test.given.extend(before.given);
             test.scripts.extend(before.scripts);
         }
         self.found = Some(test);

@@ -93,6 +93,25 @@ pub fn loads_code(name: &str, value: &str) -> bool {
     by_name || by_value
 }
 
+/// Returns `true` if a line of settings makes a runner load code, or start another shell: `node-options=--require x`,
+/// `addopts = -p x`.
+#[must_use]
+pub fn setting_loads_code(line: &str) -> bool {
+    let Some((key, value)) = line.split_once(['=', ':']) else {
+        return false;
+    };
+    let marks = |one: char| one.is_whitespace() || "\"',[]".contains(one);
+    let key = key.trim_matches(marks).to_ascii_uppercase();
+    let value = value.replace(marks, " ");
+    let name = key.replace(['-', '.'], "_");
+    match name.rsplit("NPM_CONFIG_").next().unwrap_or(&name) {
+        "NODE_OPTIONS" | "NODEOPTIONS" => loads_code("NODE_OPTIONS", &value),
+        "ADDOPTS" | "PYTEST_ADDOPTS" => loads_code("PYTEST_ADDOPTS", &value),
+        "SCRIPT_SHELL" | "SCRIPTSHELL" => true,
+        _ => is_in(LOADING, &name),
+    }
+}
+
 /// Returns `true` if a variable holds options of a program that takes a value without a space.
 fn is_of_loader(name: &str) -> bool {
     matches!(
@@ -172,6 +191,25 @@ mod tests {
             ("DATABASE_URL", "postgres://localhost/x", false),
         ] {
             assert_eq!(loads_code(name, value), expected, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn settings_that_load_code_are_told_from_others() {
+        for (line, expected) in [
+            ("node-options=--require /x/h.js", true),
+            ("node-options = \"--import=h\"", true),
+            ("node-options=--max-old-space-size=4096", false),
+            ("script-shell=./x", true),
+            ("addopts = -p poison", true),
+            ("addopts = [\"-p\", \"poison\"]", true),
+            ("addopts = -q --strict-markers", false),
+            ("NODE_OPTIONS=--require ./h.log", true),
+            ("LD_PRELOAD=./x.so", true),
+            ("registry=https://example.com/", false),
+            ("testpaths = tests", false),
+        ] {
+            assert_eq!(setting_loads_code(line), expected, "{line}");
         }
     }
 

@@ -82,7 +82,7 @@ impl Selection {
             ..Self::default()
         };
         let mut words = arguments.iter().map(String::as_str);
-        let mut verb_is_due = !is_in(RUNNERS, name);
+        let mut verb_is_due = !is_in(RUNNERS, name) && !matches!(name, "node" | "ruby");
         while let Some(word) = words.next() {
             if is_unknown(word) {
                 selection.is_unclear = true;
@@ -181,6 +181,14 @@ impl Selection {
             self.filters.push(filter);
         }
     }
+}
+
+/// Returns `true` if an option is known to say which tests run, or to leave that alone.
+pub(super) fn is_known(option: &str) -> bool {
+    let with_value = format!("{option}=");
+    let lists = [STOPS, NEUTRAL, NEUTRAL_VALUED, WIDENING, NARROWING_VALUED];
+    let mut lists = lists.into_iter();
+    lists.any(|list| is_one_of(list, option) || is_one_of(list, &with_value))
 }
 
 /// `pytest -n 4`, `rspec -f d`: the same letters narrow elsewhere.
