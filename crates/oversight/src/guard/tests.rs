@@ -295,8 +295,35 @@ fn what_runs_later_is_asked_about() {
             "echo x >> $HOME/.zshrc",
             "cp x /etc/profile.d/y.sh",
             "sed -i s/a/b/ .git/config",
+            "echo /tmp/evil > .git/commondir",
+            "cp x .git/commondir",
+            "ln -s /tmp/c .git/commondir",
+            "echo /tmp/evil | tee .git/gitdir",
+            "printf x > .git/worktrees/a/commondir",
+            "rm .git/worktrees/a/gitdir",
+            "echo x > .git/worktrees/a/config.worktree",
+            "echo x >> .git/modules/sub/config",
+            "sed -i s/a/b/ .git/common*",
         ],
         Verdict::Ask,
+    );
+    for name in ["commondir", "worktrees/a/gitdir", "modules/b/config"] {
+        let input = json!({"file_path": format!("/w/.git/{name}"), "content": "/tmp/evil"});
+        check_tool("Write", &input, Verdict::Ask);
+        check_tool("mcp__fs__write_file", &input, Verdict::Ask);
+    }
+    all(
+        &[
+            "cat .git/commondir",
+            "ls .git/worktrees",
+            "echo x > .git/refs/heads/config",
+            "echo x > .git/logs/refs/heads/gitdir",
+            "echo x > .git/info/exclude",
+            "echo x > docs/commondir",
+            "rm .git/index.lock",
+            "git worktree add ../b",
+        ],
+        Verdict::Allow,
     );
 }
 
