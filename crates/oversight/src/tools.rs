@@ -242,7 +242,11 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         evaluator.code_outside(words.last().map_or("", String::as_str));
     }
     by_address(&mut evaluator, input);
-    for (touch, path) in inputs::touches(tool, &name, input) {
+    let keys_below = |place: &str| {
+        let place = lookup.real(&absolute(&directory, place));
+        policy.guard.keys_below(&place, lookup)
+    };
+    for (touch, path) in inputs::touches(tool, &name, input, &keys_below) {
         let mut parts = name.split('_');
         if touch == Touch::Read && parts.any(|part| matches!(part, "read" | "view" | "cat")) {
             evaluator.classify("cat", std::slice::from_ref(&path));

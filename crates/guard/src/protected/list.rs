@@ -149,7 +149,7 @@ pub(super) fn searched(workspace: &Workspace) -> Vec<Item> {
         workspace.state(),
         ledger::record::path_of(&workspace.ledger_dir()),
     ) {
-        items.push(Item::alone(state.join(name), Kind::Plain));
+        items.push(Item::below(state, state.join(name), Kind::Plain));
     }
     let Some(location) = Location::around(workspace.root()) else {
         return items;

@@ -25,7 +25,8 @@ impl Lookup for Machine {
     fn list(&self, directory: &str) -> Vec<String> {
         let names: &[&str] = match directory {
             "/w/.role-os" => &["keys", "config.toml"],
-            "/w/.role-os/keys" => &["hmac"],
+            "/w/.role-os/keys" => &["hmac", "f24d99.key", "approval"],
+            "/w/.role-os/keys/approval" => &["approval.key"],
             "/w/.claude" => &["settings.json", "role-os"],
             "/w/.codex" => &["config.toml"],
             _ => &[],
@@ -448,6 +449,28 @@ fn tools_that_are_no_shell_are_held_to_the_same() {
     );
     check_tool("Read", &json!({"file_path":"/w/.role-os/keys/hmac"}), deny);
     check_tool("Grep", &json!({"pattern":".","path":".role-os/keys"}), deny);
+    for (path, glob) in [
+        (".", "f24d*"),
+        (".", "{f24*,q}"),
+        ("/w", "f[0-9]4d99.key"),
+        ("/", "f24d99.*"),
+        (".", "appr*"),
+        (".", "keys/approval/*"),
+        (".", "*.key"),
+        (".", "hma?"),
+    ] {
+        let input = json!({"pattern": ".", "path": path, "glob": glob});
+        check_tool("Grep", &input, Verdict::Ask);
+    }
+    for (path, glob) in [
+        (".", "f24e*"),
+        ("src", "f24d*"),
+        (".", "*.{rs,toml}"),
+        (".", ""),
+    ] {
+        let input = json!({"pattern": ".", "path": path, "glob": glob});
+        check_tool("Grep", &input, Verdict::Allow);
+    }
     check_tool(
         "Read",
         &json!({"file_path":"/w/.role-os/config.toml"}),
