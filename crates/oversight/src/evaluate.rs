@@ -28,13 +28,13 @@ pub(crate) mod remote;
 pub(crate) mod run;
 mod scripts;
 pub(crate) mod settings;
-mod shells;
+pub(crate) mod shells;
 mod state;
 mod text;
 mod touch;
 mod trees;
 mod world;
-mod wrapper;
+pub(crate) mod wrapper;
 
 use std::rc::Rc;
 
@@ -317,7 +317,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Walks something whose acts count and whose doubts do not.
-    fn muted<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn muted<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
         self.notes.muted = self.notes.muted.saturating_add(1);
         let state = self.state.clone();
         let result = self.apart(state, what);

@@ -83,6 +83,8 @@ pub(crate) enum Touch {
     Bound,
     /// It and all below is moved or removed.
     Tree,
+    /// It and all below gets another name.
+    Link,
     /// Files of any name may come to lie below it.
     Fill,
     /// A program that is not known only to read is given its name: it counts as a change.
@@ -90,6 +92,9 @@ pub(crate) enum Touch {
     /// It is named where something else may be meant.
     Named,
 }
+
+/// More keys of one workspace are not compared with a pattern.
+const MAX_KEYS: usize = 1024;
 
 /// Whether a path is this directory or lies in it.
 fn is_within(path: &str, directory: &str) -> bool {
@@ -236,14 +241,33 @@ impl Guard {
         in_root.is_some_and(|rest| matches!(rest, "" | "/refs" | "/objects"))
     }
 
-    /// Whether keys lie below a path.
-    fn keys_below(&self, path: &str, lookup: &dyn Lookup) -> bool {
+    /// Returns `true` if keys lie below a path.
+    fn has_keys_below(&self, path: &str, lookup: &dyn Lookup) -> bool {
         let has = |root: &str| !lookup.list(&format!("{root}/.role-os/keys")).is_empty();
-        has(path)
-            || self
-                .root
-                .as_deref()
-                .is_some_and(|root| is_within(root, path) && has(root))
+        self.roots_below(path).any(has)
+    }
+
+    /// Returns the workspaces that a path is or holds.
+    fn roots_below<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a str> {
+        let root = self.root.as_deref();
+        root.filter(|root| *root != path && is_within(root, path))
+            .into_iter()
+            .chain([path])
+    }
+
+    /// Returns the keys below a path by the names that they really have, from the workspace's root.
+    pub(crate) fn keys_below(&self, path: &str, lookup: &dyn Lookup) -> Vec<String> {
+        let mut keys = Vec::new();
+        for root in self.roots_below(path) {
+            let mut open = vec![".role-os/keys".to_owned()];
+            while let Some(folder) = open.pop().filter(|_| keys.len() < MAX_KEYS) {
+                for name in lookup.list(&format!("{root}/{folder}")) {
+                    open.push(format!("{folder}/{name}"));
+                }
+                keys.push(folder);
+            }
+        }
+        keys
     }
 
     /// What stands against touching a path. `directory` is where a relative one starts.
@@ -293,7 +317,7 @@ impl Guard {
             (Touch::Take, Some(Thing::Ours)) if base_name(path) == ".role-os" => {
                 Some((Verdict::Deny, Thing::Keys, "it copies the keys in"))
             }
-            (Touch::Take, None) if self.keys_below(path, lookup) => {
+            (Touch::Take, None) if self.has_keys_below(path, lookup) => {
                 Some((Verdict::Ask, Thing::Keys, "it may copy the keys below"))
             }
             (Touch::Read | Touch::Take, _) => None,
@@ -307,12 +331,17 @@ impl Guard {
                 Some((Verdict::Deny, Thing::Settings, "it may change files in"))
             }
             (Touch::Given | Touch::Named, _) => None,
-            (Touch::Write | Touch::Bound | Touch::Tree | Touch::Fill, Some(thing)) => {
-                Some((thing.verdict(), thing, "it changes"))
-            }
+            (
+                Touch::Write | Touch::Bound | Touch::Tree | Touch::Link | Touch::Fill,
+                Some(thing),
+            ) => Some((thing.verdict(), thing, "it changes")),
             (Touch::Tree, None) => {
                 let thing = self.below(path, home, lookup)?;
                 Some((thing.verdict(), thing, "it removes or moves all below"))
+            }
+            (Touch::Link, None) => {
+                let thing = self.below(path, home, lookup)?;
+                Some((thing.verdict(), thing, "it gives another name to all below"))
             }
             (Touch::Fill, None) if things::is_settings_folder(&path.to_lowercase()) => Some((
                 Verdict::Deny,

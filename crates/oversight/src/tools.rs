@@ -3,6 +3,7 @@
 //! An MCP server may also run commands or programs for the agent; those are followed like any other. PowerShell is not
 //! read.
 
+mod keys;
 mod strings;
 
 use serde_json::Value;
@@ -48,7 +49,10 @@ const TOOLS: &[(&str, Sign, &[&str])] = &[
     (
         "git:push",
         Sign::Repository,
-        names!("create_or_update_file delete_file create_branch"),
+        names!(
+            "create_or_update_file delete_file create_branch update_ref create_ref delete_ref update_reference \
+            create_reference delete_reference create_commit_on_branch"
+        ),
     ),
     (
         "gh:release",
@@ -242,7 +246,11 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         evaluator.code_outside(words.last().map_or("", String::as_str));
     }
     by_address(&mut evaluator, input);
-    for (touch, path) in inputs::touches(tool, &name, input) {
+    let keys_below = |place: &str| {
+        let place = lookup.real(&absolute(&directory, place));
+        policy.guard.keys_below(&place, lookup)
+    };
+    for (touch, path) in inputs::touches(tool, &name, input, &keys_below) {
         let mut parts = name.split('_');
         if touch == Touch::Read && parts.any(|part| matches!(part, "read" | "view" | "cat")) {
             evaluator.classify("cat", std::slice::from_ref(&path));
@@ -361,17 +369,35 @@ fn by_program(evaluator: &mut Evaluator<'_>, name: &str, input: &Value) {
     }
 }
 
-/// A tool that sends requests can do what `curl` does.
+/// A tool that sends requests can do what `curl` does, and one of a forge what `gh api` does.
 fn by_address(evaluator: &mut Evaluator<'_>, input: &Value) {
+    if let Value::Array(items) = input {
+        for item in items {
+            by_address(evaluator, item);
+        }
+    }
+    let Value::Object(fields) = input else {
+        return;
+    };
     let text = |keys: &[&str]| {
         let found = keys.iter().find_map(|key| input.get(key)?.as_str());
         found.unwrap_or_default().to_owned()
     };
     let address = text(&["url", "uri", "endpoint"]);
-    let method = text(&["method", "httpMethod", "http_method"]);
+    let method = text(&["method", "httpMethod", "http_method", "verb"]);
     if !address.is_empty() && !method.is_empty() {
-        let words = ["-X".to_owned(), method, address];
+        let words = ["-X".to_owned(), method.clone(), address];
         evaluator.classify("curl", &words);
+    }
+    let route = text(&["url", "uri", "endpoint", "path", "route", "pathname"]);
+    let is_route = !route.contains("://") && route.trim_start_matches('/').starts_with("repos/");
+    let changes = ["post", "put", "patch", "delete"].contains(&method.to_lowercase().as_str());
+    if is_route && changes {
+        let words = ["api".to_owned(), "-X".to_owned(), method, route];
+        evaluator.classify("gh", &words);
+    }
+    for value in fields.values() {
+        by_address(evaluator, value);
     }
 }
 

@@ -182,7 +182,7 @@ pub(super) fn among(program: &str, arguments: &[&str]) -> Vec<(usize, usize)> {
         }
         for option in *options {
             for (index, argument) in arguments.iter().enumerate() {
-                let Some(attached) = argument.strip_prefix(option) else {
+                let Some(attached) = attached_to(option, argument, *carries) else {
                     continue;
                 };
                 let (place, value) = if !attached.is_empty() && *carries == Carries::Next {
@@ -219,6 +219,35 @@ pub(super) fn among(program: &str, arguments: &[&str]) -> Vec<(usize, usize)> {
         }
     }
     found
+}
+
+/// Returns what stands behind an option in its argument. A short one may stand behind others: `-sSuada:secret`.
+///
+/// Which letters before it take a value themselves is not known. So a value within a bundle counts where it has the
+/// form of one; a bundle that ends with the option has its value in the next argument.
+fn attached_to<'a>(option: &str, argument: &'a str, carries: Carries) -> Option<&'a str> {
+    if let Some(attached) = argument.strip_prefix(option) {
+        return Some(attached);
+    }
+    let letter = option.strip_prefix('-').filter(|name| name.len() == 1)?;
+    let (before, attached) = argument.strip_prefix('-')?.split_once(letter)?;
+    let is_bundle = !before.is_empty() && before.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let has_form = match carries {
+        Carries::After(_) => true,
+        Carries::Value => attached.is_empty() || is_worth(attached),
+        Carries::Attached => is_worth(attached),
+        _ => false,
+    };
+    (is_bundle && has_form).then_some(attached)
+}
+
+/// Returns `true` if a text has the length and the kinds of characters of a password.
+fn is_worth(text: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| text.bytes().any(|byte| is(&byte));
+    text.len() >= 6
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && !text.contains(' ')
 }
 
 /// The secrets that their places among the arguments give away; `None` when an option carries them.
@@ -259,12 +288,7 @@ pub(super) fn pgpass(line: &str) -> Option<usize> {
         || (2..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
     let is_name = |text: &&&str| !text.is_empty() && !text.contains([' ', '/', '"']);
     let are_names = [host, database, user].iter().all(is_name) && database.parse::<u64>().is_err();
-    let has = |is: fn(&u8) -> bool| secret.bytes().any(|byte| is(&byte));
-    let is_worth = secret.len() >= 6
-        && has(u8::is_ascii_digit)
-        && has(u8::is_ascii_alphabetic)
-        && !secret.contains(' ');
-    (is_port && are_names && is_worth).then_some(line.len() - secret.len())
+    (is_port && are_names && is_worth(secret)).then_some(line.len() - secret.len())
 }
 
 /// A variable is known by its name, and an option is not a value.

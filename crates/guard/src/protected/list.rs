@@ -35,6 +35,8 @@ pub(super) enum Kind {
     Plain,
     /// The `pre-push` hook, which a person may let an agent change.
     GitHook,
+    /// A file that names the directory from which git takes settings and hooks, which a person may let an agent change.
+    GitPointer,
     /// git's configuration, of which only where hooks come from is protected.
     GitConfig,
 }
@@ -147,7 +149,7 @@ pub(super) fn searched(workspace: &Workspace) -> Vec<Item> {
         workspace.state(),
         ledger::record::path_of(&workspace.ledger_dir()),
     ) {
-        items.push(Item::alone(state.join(name), Kind::Plain));
+        items.push(Item::below(state, state.join(name), Kind::Plain));
     }
     let Some(location) = Location::around(workspace.root()) else {
         return items;
@@ -156,6 +158,13 @@ pub(super) fn searched(workspace: &Workspace) -> Vec<Item> {
     let text = files::read(&config, MAX_FILE).unwrap_or_default();
     let moved = hooks_path(&String::from_utf8_lossy(&text)).map(|path| location.top.join(path));
     items.push(Item::alone(config, Kind::GitConfig));
+    let own = location.git_dir.join("config.worktree");
+    items.push(Item::alone(own, Kind::GitConfig));
+    let pointers = ["commondir", "gitdir"].map(|name| location.git_dir.join(name));
+    // In a linked worktree and in a submodule `.git` is such a file itself.
+    let entry = Some(location.top.join(".git")).filter(|entry| !entry.is_dir());
+    let pointers = pointers.into_iter().chain(entry);
+    items.extend(pointers.map(|path| Item::alone(path, Kind::GitPointer)));
     for hooks in [Some(location.common_dir.join("hooks")), moved] {
         let hook = hooks.map(|hooks| Item::alone(hooks.join("pre-push"), Kind::GitHook));
         items.extend(hook);

@@ -52,10 +52,13 @@ impl Pass<'_> {
             .filter(|(path, _)| !done.contains(path))
             .collect();
         for (path, kind) in found {
-            let root = self.protected.workspace.root();
-            let item = match path.starts_with(root) {
-                true => Item::below(root, path, kind),
-                false => Item::alone(path, kind),
+            let workspace = self.protected.workspace;
+            let mut bases = [Some(workspace.root()), workspace.state()]
+                .into_iter()
+                .flatten();
+            let item = match bases.find(|base| path.starts_with(base)) {
+                Some(base) => Item::below(base, path, kind),
+                None => Item::alone(path, kind),
             };
             self.item(&item, Some(true));
         }

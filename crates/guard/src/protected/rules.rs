@@ -51,7 +51,7 @@ pub(super) fn during_calls(change: &Change<'_>, calls: &[Running]) -> Outcome {
         }
         Kind::Settings(Agent::Claude) => is_permission_rule(change, calls),
         Kind::Kept => matches!(change.now, Content::File { .. } | Content::Other),
-        Kind::GitHook | Kind::Settings(_) | Kind::Plain => false,
+        Kind::GitHook | Kind::GitPointer | Kind::Settings(_) | Kind::Plain => false,
     };
     if stays {
         return Outcome::Keep;

@@ -136,6 +136,7 @@ impl Evaluator<'_> {
                 absolute(&self.state.directory, &target),
             ];
             for real in targets {
+                self.touch(Touch::Link, &real);
                 self.world.link(link.clone(), real);
             }
         }

@@ -263,7 +263,7 @@ impl Evaluator<'_> {
                 }
             }
             Touch::Fill => self.changed(path, "the command itself brings it"),
-            Touch::Read | Touch::Take | Touch::Given | Touch::Named => {}
+            Touch::Read | Touch::Take | Touch::Link | Touch::Given | Touch::Named => {}
         }
     }
 }

@@ -27,6 +27,9 @@ const CHANGES: &[&str] = names!(
     modify download touch link chmod truncate apply"
 );
 
+/// Words of a tool's name that say that a file gets another name.
+const LINKS: &[&str] = names!("link symlink hardlink junction ln mount");
+
 /// Words of a tool's name that say that something is only read.
 const READS: &[&str] = names!(
     "read get list search find fetch view query describe show stat info grep glob tree cat head tail lookup browse \
@@ -85,19 +88,27 @@ pub(crate) fn json_in(text: &str) -> Option<Value> {
 }
 
 /// Files that a call touches. `name` is the tool's, in lower case and without its server.
-pub(crate) fn touches(tool: &str, name: &str, input: &Value) -> Touches {
+///
+/// `keys_below` lists the keys below a directory.
+pub(crate) fn touches(
+    tool: &str,
+    name: &str,
+    input: &Value,
+    keys_below: &dyn Fn(&str) -> Vec<String>,
+) -> Touches {
     let mut found = Touches::new();
     let has = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
     let touch = match canonical(tool) {
         // Other names of files are no secret.
-        "Glob" => return search::touches(input, "pattern"),
+        "Glob" => return search::touches(input, "pattern", keys_below),
         "Grep" => {
-            found.extend(search::touches(input, "glob"));
+            found.extend(search::touches(input, "glob", keys_below));
             Touch::Read
         }
         "Read" => Touch::Read,
         "Write" | "Edit" => Touch::Write,
         _ if has(&["delete", "remove", "move", "rename"]) => Touch::Tree,
+        _ if has(LINKS) => Touch::Link,
         _ if has(CHANGES) => Touch::Write,
         _ if has(READS) || is_known(tool) => Touch::Read,
         _ => Touch::Write,
@@ -141,7 +152,7 @@ fn every(
         return;
     };
     let is_prose = PROSE.contains(&key.to_lowercase().as_str());
-    let touch_here = if is_prose && touch == Touch::Write {
+    let touch_here = if is_prose && matches!(touch, Touch::Write | Touch::Link) {
         Touch::Named
     } else {
         touch

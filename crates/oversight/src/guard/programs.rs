@@ -173,8 +173,8 @@ fn copied(name: &str, arguments: &[String], found: &mut Touches) {
     for from in &words {
         let touch = match name {
             "mv" => Touch::Tree,
-            // Who links to a thing reaches it under another name.
-            "ln" => Touch::Write,
+            // A link reaches the thing under another name.
+            "ln" => Touch::Link,
             _ if deep => Touch::Take,
             _ => Touch::Read,
         };

@@ -7,27 +7,32 @@ use super::Touch;
 use super::programs::Touches;
 use actions::lookup::base_name;
 
-/// Secrets below a workspace, as a search finds them.
-const SECRETS: &[&str] = &[
-    ".role-os/keys/0123456789abcdef.key",
-    ".role-os/keys/approval/approval.key",
-];
-
 /// More alternatives of a pattern are not looked at.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Returns the files that a search reads, by the field of its input that holds a pattern for names.
-pub(super) fn touches(input: &Value, field: &str) -> Touches {
+/// Returns the files that a search reads, by the field of its input that holds a pattern for names. `keys_below` lists
+/// the keys below a directory.
+pub(super) fn touches(
+    input: &Value,
+    field: &str,
+    keys_below: &dyn Fn(&str) -> Vec<String>,
+) -> Touches {
     let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
     let place = match text("path") {
         "" => ".",
+        "/" => "/",
         place => place.trim_end_matches('/'),
     };
     let mut found = Touches::new();
     if field == "glob" && base_name(place).eq_ignore_ascii_case(".role-os") {
         found.push((Touch::Take, place.to_owned()));
     }
-    for name in alternatives(text(field)) {
+    let patterns = alternatives(text(field));
+    let keys = match field {
+        "glob" if !text(field).is_empty() => keys_below(place),
+        _ => Vec::new(),
+    };
+    for name in patterns {
         // A pattern that leaves files out, and one of an empty field.
         if name.starts_with('!') || name.is_empty() {
             continue;
@@ -39,7 +44,7 @@ pub(super) fn touches(input: &Value, field: &str) -> Touches {
         };
         if whole.to_ascii_lowercase().contains("role-os") {
             found.push((Touch::Read, whole));
-        } else if field == "glob" && SECRETS.iter().any(|path| can_match(&name, path)) {
+        } else if keys.iter().any(|path| can_match(&name, path)) {
             found.push((Touch::Take, place.to_owned()));
         }
     }

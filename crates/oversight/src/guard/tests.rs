@@ -25,7 +25,8 @@ impl Lookup for Machine {
     fn list(&self, directory: &str) -> Vec<String> {
         let names: &[&str] = match directory {
             "/w/.role-os" => &["keys", "config.toml"],
-            "/w/.role-os/keys" => &["hmac"],
+            "/w/.role-os/keys" => &["hmac", "f24d99.key", "approval"],
+            "/w/.role-os/keys/approval" => &["approval.key"],
             "/w/.claude" => &["settings.json", "role-os"],
             "/w/.codex" => &["config.toml"],
             _ => &[],
@@ -295,8 +296,35 @@ fn what_runs_later_is_asked_about() {
             "echo x >> $HOME/.zshrc",
             "cp x /etc/profile.d/y.sh",
             "sed -i s/a/b/ .git/config",
+            "echo /tmp/evil > .git/commondir",
+            "cp x .git/commondir",
+            "ln -s /tmp/c .git/commondir",
+            "echo /tmp/evil | tee .git/gitdir",
+            "printf x > .git/worktrees/a/commondir",
+            "rm .git/worktrees/a/gitdir",
+            "echo x > .git/worktrees/a/config.worktree",
+            "echo x >> .git/modules/sub/config",
+            "sed -i s/a/b/ .git/common*",
         ],
         Verdict::Ask,
+    );
+    for name in ["commondir", "worktrees/a/gitdir", "modules/b/config"] {
+        let input = json!({"file_path": format!("/w/.git/{name}"), "content": "/tmp/evil"});
+        check_tool("Write", &input, Verdict::Ask);
+        check_tool("mcp__fs__write_file", &input, Verdict::Ask);
+    }
+    all(
+        &[
+            "cat .git/commondir",
+            "ls .git/worktrees",
+            "echo x > .git/refs/heads/config",
+            "echo x > .git/logs/refs/heads/gitdir",
+            "echo x > .git/info/exclude",
+            "echo x > docs/commondir",
+            "rm .git/index.lock",
+            "git worktree add ../b",
+        ],
+        Verdict::Allow,
     );
 }
 
@@ -421,6 +449,28 @@ fn tools_that_are_no_shell_are_held_to_the_same() {
     );
     check_tool("Read", &json!({"file_path":"/w/.role-os/keys/hmac"}), deny);
     check_tool("Grep", &json!({"pattern":".","path":".role-os/keys"}), deny);
+    for (path, glob) in [
+        (".", "f24d*"),
+        (".", "{f24*,q}"),
+        ("/w", "f[0-9]4d99.key"),
+        ("/", "f24d99.*"),
+        (".", "appr*"),
+        (".", "keys/approval/*"),
+        (".", "*.key"),
+        (".", "hma?"),
+    ] {
+        let input = json!({"pattern": ".", "path": path, "glob": glob});
+        check_tool("Grep", &input, Verdict::Ask);
+    }
+    for (path, glob) in [
+        (".", "f24e*"),
+        ("src", "f24d*"),
+        (".", "*.{rs,toml}"),
+        (".", ""),
+    ] {
+        let input = json!({"pattern": ".", "path": path, "glob": glob});
+        check_tool("Grep", &input, Verdict::Allow);
+    }
     check_tool(
         "Read",
         &json!({"file_path":"/w/.role-os/config.toml"}),

@@ -212,13 +212,18 @@ fn begins(parts: &[&str]) -> Option<Thing> {
     hit.then_some(Thing::Settings)
 }
 
-/// Returns the thing that lies at these parts below `.git`.
+/// Files of a git directory that hold its settings, or name the directory from which settings and hooks are taken.
+const GIT_SOURCES: &[&str] = names!("config config.worktree commondir gitdir");
+
+/// Returns the thing that lies at these parts below `.git`. The directories of worktrees and submodules lie deeper.
 fn in_repository(parts: &[&str]) -> Option<Thing> {
+    let is_source = |part: &&str| GIT_SOURCES.iter().any(|name| can_match(part, name));
     match parts {
-        ["config" | "config.worktree", ..] => Some(Thing::GitSettings),
         ["refs", "roleos", ..] => Some(Thing::Snapshot),
         _ if parts.contains(&"hooks") => Some(Thing::Hooks),
-        _ => None,
+        // Names of branches and of objects.
+        ["refs" | "logs" | "objects", ..] => None,
+        _ => parts.iter().any(is_source).then_some(Thing::GitSettings),
     }
 }
 

@@ -1,13 +1,20 @@
 //! Commands in the arguments of a tool that is not known: in any string, at any depth, also in JSON within a string.
 //!
+//! A string may be typed into a terminal, so [`keys`] reads its control characters first. The words of a tool that is
+//! named after a gated program are also read behind that program's name: `{"op": "push"}` of the server `git`.
+//!
 //! A string in a field that is named for commands is followed as one. Any other string counts, as a question, where it
 //! reads as the call of a gated program, unless its tool or its field is for people: what is searched for, asked, noted
 //! or posted is not run. A tool that runs, types or schedules things is never taken to be for people.
 
 use serde_json::Value;
 
+use super::keys;
+use crate::act::sorted;
 use crate::evaluate::Evaluator;
 use crate::evaluate::run::program_name;
+use crate::evaluate::shells::is_shell;
+use crate::evaluate::wrapper::is_wrapper;
 use crate::guard::inputs::{self, parts_of};
 use shell::words::names;
 
@@ -56,6 +63,12 @@ const FOR_PEOPLE: &[&str] = names!(
     note notes"
 );
 
+/// Fields that name a thing on which a program acts, or hold a text that it keeps: never what it does.
+const OBJECTS: &[&str] = names!(
+    "message body text content branch ref refs base head name path paths file files filename remote repo repository \
+    owner user author email sha commit id url uri format version directory dir cwd workdir workspace root target source"
+);
+
 /// Longer strings are texts.
 const MAX_TEXT: usize = 16 * 1024;
 /// Longest line that can be a command in a field of another kind, and its longest part in words.
@@ -78,9 +91,15 @@ pub(super) fn follow(evaluator: &mut Evaluator<'_>, tool: &str, input: &Value) {
         Purpose::Unknown
     };
     let mut left = MAX_STRINGS;
+    let is_program = |word: &&String| evaluator.catalog.is_program(word);
+    let mut programs: Vec<String> = words.iter().filter(is_program).cloned().collect();
+    programs.dedup();
     let mut walk = Walk {
         evaluator,
+        tool,
+        input,
         purpose,
+        programs,
         // The content of a file is not run by the tool that writes it.
         writes_file: inputs::changes(&words) && has_path(input),
         left: &mut left,
@@ -104,7 +123,12 @@ enum Purpose {
 /// A walk over the input of one call.
 struct Walk<'w, 'e> {
     evaluator: &'w mut Evaluator<'e>,
+    tool: &'w str,
+    /// The whole input of the call.
+    input: &'w Value,
     purpose: Purpose,
+    /// The gated programs in the name of the tool or its server.
+    programs: Vec<String>,
     /// The tool writes a file.
     writes_file: bool,
     /// Strings that are still followed.
@@ -114,7 +138,10 @@ struct Walk<'w, 'e> {
 impl Walk<'_, '_> {
     fn value(&mut self, key: &str, value: &Value) {
         match value {
-            Value::String(text) => self.string(key, text),
+            Value::String(text) => {
+                self.behind_program(key, std::slice::from_ref(text));
+                self.string(key, text);
+            }
             Value::Array(items) => {
                 self.words(key, items);
                 for item in items {
@@ -125,6 +152,9 @@ impl Walk<'_, '_> {
                 call(self.evaluator, value);
                 for (key, value) in entries {
                     self.string("", key);
+                    if !matches!(value, Value::Null | Value::Bool(false)) {
+                        self.behind_program("", std::slice::from_ref(key));
+                    }
                     self.value(key, value);
                 }
             }
@@ -148,9 +178,14 @@ impl Walk<'_, '_> {
             .iter()
             .map(|item| item.as_str().map(str::to_owned))
             .collect();
-        let Some(words) = words.filter(|words| words.len() > 1 && words.len() < 1000) else {
+        let Some(words) = words.filter(|words| !words.is_empty() && words.len() < 1000) else {
             return;
         };
+        self.behind_program(key, &words);
+        if words.len() < 2 {
+            return;
+        }
+        self.string(key, &keys::joined(&words));
         let begins = words
             .first()
             .is_some_and(|first| is_program(self.evaluator, first));
@@ -160,8 +195,57 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// `{"op": "push"}` of a tool that is named after git: the words behind the name of the program.
+    fn behind_program(&mut self, key: &str, words: &[String]) {
+        let parts = parts_of(key);
+        let may_act = self.may_run(&parts)
+            && !is_named(&parts, OBJECTS)
+            && !is_named(&parts, FOR_PEOPLE)
+            && !CONTENT.contains(&key);
+        if !may_act && !is_named(&parts, COMMANDS) {
+            return;
+        }
+        let text = words.join(" ");
+        if text.len() > MAX_LINE {
+            return;
+        }
+        if let [name] = words {
+            self.named_act(name);
+        }
+        for at in 0..self.programs.len() {
+            let Some(program) = self.programs.get(at) else {
+                return;
+            };
+            let line = format!("{program} {}", keys::lines(&text));
+            if reads_as_command(self.evaluator, &line) {
+                self.evaluator
+                    .perhaps(|this| this.muted(|this| this.shell_text(&line)));
+            }
+        }
+    }
+
+    /// `{"method": "push_files"}`, or `{"method": "create"}` of a tool for releases: an act by the name of its tool.
+    fn named_act(&mut self, name: &str) {
+        let verb = super::bare_name(name);
+        let noun = super::bare_name(self.tool);
+        let of_noun = format!("{verb}_{}", noun.strip_suffix('s').unwrap_or(&noun));
+        let names = [verb, of_noun];
+        let acts = names.iter().filter(|name| name.contains('_'));
+        let mut acts = acts.filter_map(|name| super::action_of(self.tool, name, self.input));
+        let act = acts.find(|act| self.evaluator.catalog.action(act).is_some());
+        if let Some(act) = act {
+            let arguments = [sorted(self.input)];
+            self.evaluator
+                .perhaps(|this| this.found(act, self.tool, self.tool, &arguments));
+        }
+    }
+
     fn string(&mut self, key: &str, text: &str) {
-        if text.len() > MAX_TEXT || !may_start(self.evaluator, text) {
+        if text.len() > MAX_TEXT {
+            return;
+        }
+        let typed = keys::lines(text);
+        if !may_start(self.evaluator, &typed) {
             return;
         }
         let Some(rest) = self.left.checked_sub(1) else {
@@ -175,10 +259,21 @@ impl Walk<'_, '_> {
             return self.value(key, &inner);
         }
         let may_run = self.may_run(&parts);
+        let is_typed = typed != text;
         if is_named(&parts, COMMANDS) {
             self.evaluator.shell_text(text);
         } else if may_run && !CONTENT.contains(&key) && reads_as_command(self.evaluator, text) {
             self.evaluator.perhaps(|this| this.shell_text(text));
+        }
+        if is_named(&parts, COMMANDS) || (may_run && !CONTENT.contains(&key)) {
+            // Several lines of plain text are a text; those of a tool that runs things, or that are typed, are commands.
+            let is_many = is_typed || (self.purpose == Purpose::Runs && text.trim().contains('\n'));
+            for line in typed.lines().filter(|_| is_many).take(MAX_STRINGS) {
+                if reads_as_command(self.evaluator, line) {
+                    self.evaluator
+                        .perhaps(|this| this.muted(|this| this.shell_text(line)));
+                }
+            }
         }
         let is_content = self.writes_file && CONTENT.contains(&key);
         let starts = may_run && !is_content && STARTS.iter().any(|start| text.contains(start));
@@ -343,12 +438,24 @@ fn reads_as_command(evaluator: &Evaluator<'_>, text: &str) -> bool {
         .map(str::trim)
         .filter(|part| !part.is_empty());
     parts.into_iter().any(|part| {
+        let bare = |word: &'_ str| word.trim_matches(['"', '\'', '(', '{']).to_owned();
         let mut words = part
             .split_whitespace()
-            .skip_while(|word| word.contains('=') || *word == "sudo");
-        let begins = words
-            .next()
-            .is_some_and(|first| is_program(evaluator, first));
+            .map(bare)
+            .skip_while(|word| word.contains('='))
+            .peekable();
+        let starts_others = |word: &String| {
+            let name = program_name(word);
+            is_wrapper(&name) || is_shell(&name)
+        };
+        // `timeout 5 git push`, `sh -c "git push"`: the program stands somewhere behind.
+        let begins = if words.peek().is_some_and(starts_others) {
+            words.any(|word| is_program(evaluator, &word))
+        } else {
+            words
+                .next()
+                .is_some_and(|first| is_program(evaluator, &first))
+        };
         let operands = words.filter(|word| !word.starts_with('-')).count();
         begins && operands < MAX_WORDS - 1
     })

@@ -97,10 +97,67 @@ fn a_name_that_the_command_itself_makes_is_followed() {
     all(
         &[
             "ln -s src d; echo x > d/settings.json",
-            "ln -s .claude d; cat d/settings.json",
+            "ln -s src/a d; cat d/settings.json",
         ],
         Verdict::Allow,
     );
+}
+
+#[test]
+fn another_name_for_a_folder_that_holds_protected_things_is_refused() {
+    all(
+        &[
+            "ln -s .claude lnk",
+            "ln -s /w/.claude /tmp/d",
+            "ln -s ./.claude/ lnk",
+            "ln -s ../.codex t/x",
+            "ln -s /w /tmp/all",
+            "ln -s . lnk",
+            "cp -rs .claude /tmp/c",
+            "mount --bind .claude /mnt",
+            "sh -c 'ln -s .claude lnk'",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "ln -s src lnk",
+            "ln -s ../lib/node_modules/x/cli.js bin/x",
+            "ln -s /usr/lib/libx.so.1 libx.so",
+            "cp -rs src /tmp/c",
+            "ln -sf target/debug/x x",
+        ],
+        Verdict::Allow,
+    );
+    for (tool, input, verdict) in [
+        (
+            "mcp__fs__create_symlink",
+            json!({"target": ".claude", "path": "lnk"}),
+            Verdict::Deny,
+        ),
+        (
+            "mcp__fs__createSymlink",
+            json!({"from": "/w", "to": "/tmp/all"}),
+            Verdict::Deny,
+        ),
+        (
+            "mcp__fs__link",
+            json!({"src": ".role-os", "dst": "x"}),
+            Verdict::Deny,
+        ),
+        (
+            "mcp__fs__create_symlink",
+            json!({"target": "src", "path": "lnk"}),
+            Verdict::Allow,
+        ),
+        (
+            "mcp__jira__link_issue",
+            json!({"from": "A-1", "to": "A-2"}),
+            Verdict::Allow,
+        ),
+    ] {
+        check_tool(tool, &input, verdict);
+    }
 }
 
 #[test]

@@ -385,3 +385,187 @@ fn a_search_that_can_reach_the_keys_reads_them() {
         verdict(tool, &input, Verdict::Allow);
     }
 }
+
+#[track_caller]
+fn is_act(tool: &str, input: &Value, action: &str) {
+    let decision = decide(tool, input);
+    assert!(decision.verdict >= Verdict::Ask, "{tool} {input}");
+    assert!(
+        decision.actions.iter().any(|found| found == action),
+        "{tool} {input} {:?}",
+        decision.actions
+    );
+}
+
+#[test]
+fn a_string_is_read_as_a_shell_and_a_terminal_read_it() {
+    for text in [
+        "sh -c \"git push origin main\"",
+        "bash -lc 'git push'",
+        "env A=1 git push",
+        "A=1 env B=2 git push origin main",
+        "timeout 5 git push",
+        "nohup timeout -k 1 5 git push origin main",
+        "sudo -u me git push",
+        "/usr/bin/env git push",
+        "git push\r",
+        "\u{3}git push\r",
+        "\u{15}cd x\rgit push\r",
+        "git push<Enter>",
+        "git<Space>push<CR>",
+        "git push{ENTER}",
+        "<C-c>git push<Return>",
+    ] {
+        for field in ["text", "data", "input", "keys", "value", "x"] {
+            is_act("mcp__any__work", &json!({ field: text }), "git:push");
+        }
+        is_act(
+            "mcp__any__work",
+            &json!({"items": ["ls", text]}),
+            "git:push",
+        );
+        verdict(
+            "mcp__slack__post_message",
+            &json!({"text": text}),
+            Verdict::Allow,
+        );
+        verdict("mcp__any__work", &json!({"title": text}), Verdict::Allow);
+    }
+    for keys in [
+        json!(["g", "i", "t", " ", "p", "u", "s", "h", "Enter"]),
+        json!(["git", "Space", "push", "Enter"]),
+        json!(["git push", "C-m"]),
+        json!(["C-c", "git push", "\r"]),
+    ] {
+        is_act("mcp__tmux__send_keys", &json!({ "keys": keys }), "git:push");
+        is_act("mcp__any__work", &json!({ "keys": keys }), "git:push");
+    }
+    is_act(
+        "mcp__any__run_steps",
+        &json!({"lines": "cd x\ngit push\n"}),
+        "git:push",
+    );
+    for text in [
+        "git status\r",
+        "timeout 5 cargo test",
+        "env A=1 git log",
+        "sh -c 'git fetch'",
+        "time to explain why the git push of the release was slow today",
+        "press <Enter> to go on",
+    ] {
+        verdict("mcp__any__work", &json!({ "text": text }), Verdict::Allow);
+    }
+}
+
+#[test]
+fn the_words_of_a_tool_are_read_behind_the_program_that_it_is_named_after() {
+    for (tool, input) in [
+        ("mcp__git__git_command", json!({"command": "push"})),
+        (
+            "mcp__git__run_command",
+            json!({"command": "push origin main"}),
+        ),
+        ("mcp__git__raw", json!({"cmd": ["push"]})),
+        (
+            "mcp__git__raw",
+            json!({"cmd": ["-C", "x", "push", "origin"]}),
+        ),
+        ("mcp__git__execute", json!({"operation": "push"})),
+        ("mcp__git__tool", json!({"action": "push"})),
+        ("mcp__git__repo", json!({"op": "push", "remote": "origin"})),
+        ("mcp__git__repo", json!({"steps": [{"op": "push"}]})),
+        ("mcp__git__commit", json!({"message": "x", "push": true})),
+        ("mcp__my-git-server__do", json!({"what": "push"})),
+        ("mcp__tools__git_any", json!({"verb": "push --force"})),
+        ("mcp__git__work", json!({"keys": "push\r"})),
+    ] {
+        is_act(tool, &input, "git:push");
+    }
+    is_act("mcp__npm__do", &json!({"op": "publish"}), "npm:publish");
+    for (tool, input) in [
+        ("mcp__git__git_commit", json!({"message": "push"})),
+        (
+            "mcp__git__git_commit",
+            json!({"message": "x", "push": false}),
+        ),
+        ("mcp__git__git_checkout", json!({"branch": "push"})),
+        ("mcp__git__git_add", json!({"files": ["push"]})),
+        ("mcp__git__git_log", json!({"query": "push"})),
+        ("mcp__git__execute", json!({"operation": "status"})),
+        (
+            "mcp__git__run_command",
+            json!({"command": "log", "cwd": "/w/x"}),
+        ),
+        ("mcp__git__repo", json!({"op": "pull", "note": "push"})),
+        ("mcp__queue__do", json!({"op": "push"})),
+        ("mcp__github__list_workflow_runs", json!({"event": "push"})),
+    ] {
+        verdict(tool, &input, Verdict::Allow);
+    }
+}
+
+#[test]
+fn a_forge_is_changed_by_method_and_path_too() {
+    for (tool, input, action) in [
+        (
+            "mcp__github__request",
+            json!({"method": "POST", "path": "/repos/o/r/releases"}),
+            "gh:release",
+        ),
+        (
+            "mcp__github__call",
+            json!({"method": "PUT", "url": "/repos/o/r/contents/x"}),
+            "git:push",
+        ),
+        (
+            "mcp__any__call",
+            json!({"request": {"verb": "post", "route": "repos/o/r/pulls"}}),
+            "gh:pr-create",
+        ),
+        (
+            "mcp__github__repo",
+            json!({"method": "push_files"}),
+            "git:push",
+        ),
+        (
+            "mcp__github__pull_requests",
+            json!({"method": "create"}),
+            "gh:pr-create",
+        ),
+        (
+            "mcp__github__releases",
+            json!({"action": "delete"}),
+            "gh:release",
+        ),
+        (
+            "mcp__any__use",
+            json!({"tool": "createRelease"}),
+            "gh:release",
+        ),
+        (
+            "mcp__github__update_ref",
+            json!({"ref": "heads/main"}),
+            "git:push",
+        ),
+    ] {
+        is_act(tool, &input, action);
+    }
+    for (tool, input) in [
+        (
+            "mcp__github__request",
+            json!({"method": "GET", "path": "/repos/o/r/releases"}),
+        ),
+        (
+            "mcp__github__request",
+            json!({"method": "POST", "path": "/repos/o/r/issues"}),
+        ),
+        ("mcp__github__pull_requests", json!({"method": "list"})),
+        (
+            "mcp__github__issues",
+            json!({"method": "create", "title": "create_release"}),
+        ),
+        ("mcp__docs__search", json!({"query": "push_files"})),
+    ] {
+        verdict(tool, &input, Verdict::Allow);
+    }
+}
