@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::metric::{Metric, Parts};
 use crate::migration::Migration;
-use crate::run_log::{More, Record};
+use crate::run_log::{More, Record, is_right};
 use crate::verifier::Outcome;
 use crate::winner::{self, Run};
 
@@ -95,6 +95,14 @@ pub struct Common {
     pub trace_id: String,
     /// Fields of ours that not every contest has.
     pub further: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Placed {
+    /// Whether no known answer speaks against it.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        is_right(self.measured.q1)
+    }
 }
 
 impl Held {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::audit::DEFAULT_FLOOR;
 use crate::canonical;
 use crate::metric::schema_name;
 
@@ -170,6 +171,13 @@ impl Record {
         self.verifier_result == "PASS"
     }
 
+    /// Whether the verifier passed it and no known answer speaks against it: where there is one, the score reaches the
+    /// floor of exams.
+    #[must_use]
+    pub fn is_acceptable(&self) -> bool {
+        self.passed() && is_right(self.q1)
+    }
+
     /// Whether it is an execution of the general model.
     #[must_use]
     pub fn is_general(&self) -> bool {
@@ -218,6 +226,12 @@ impl Record {
         }
         shape
     }
+}
+
+/// Whether an answer is right as far as that is known, by its score against the known answer.
+#[must_use]
+pub fn is_right(q1: Option<f64>) -> bool {
+    q1.is_none_or(|q1| q1 >= DEFAULT_FLOOR)
 }
 
 /// The `prev` of the line that follows these bytes.
