@@ -224,16 +224,10 @@ fn mark(cases: &mut [Case]) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (index, case) in cases.iter_mut().enumerate() {
         case.graded = case.expected_output.is_some() || case.verifier_grades(is_uniform);
-        let known = *seen.entry(canonical_input(&case.input)).or_insert(index);
+        let known = *seen
+            .entry(canonical::input_form(&case.input))
+            .or_insert(index);
         case.copy_of = (known != index).then_some(known);
-    }
-}
-
-/// Returns the input without what makes no difference: as canonical JSON where it is JSON, else with single spaces.
-fn canonical_input(input: &str) -> String {
-    match serde_json::from_str::<Value>(input) {
-        Ok(value) => canonical::text(&value),
-        Err(_) => input.split_whitespace().collect::<Vec<_>>().join(" "),
     }
 }
 

@@ -161,6 +161,7 @@ impl Held {
                     agreement: measured.agreement,
                     unverified: measured.unverified.then_some(true),
                     trace_id: named(&common.trace_id),
+                    input_form: None,
                     stable: Some(measured.stable),
                     metric_hash: Some(scale.metric.hash()),
                     rewards: placed.rewards.clone(),

@@ -84,7 +84,8 @@ impl Windows {
         if record.more.mode.as_deref() == Some("audit") {
             return;
         }
-        let input = record.prompt_hash.as_str();
+        let form = record.more.input_form.as_ref();
+        let input = form.unwrap_or(&record.prompt_hash).as_str();
         let is_acceptable = record.is_acceptable();
         self.passes.push(input, is_acceptable, PASS_WINDOW);
         let is_contest = has_rival || record.q1.is_some();
@@ -320,6 +321,14 @@ mod tests {
             windows.add(&record(7, true, true, "learn"), true);
         }
         assert_eq!((windows.passes().n, windows.wins().n), (1, 1), "copies");
+        let mut windows = Windows::default();
+        for input in 0..1000 {
+            let mut one = record(input, true, true, "learn");
+            one.more.input_form = Some("ab".repeat(32));
+            windows.add(&one, true);
+        }
+        let seen = (windows.passes().n, windows.wins().n);
+        assert_eq!(seen, (1, 1), "copies in other letters");
         let mut windows = Windows::default();
         for input in 0..1000 {
             windows.add(&record(input, true, true, "learn"), false);

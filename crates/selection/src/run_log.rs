@@ -108,6 +108,9 @@ pub struct More {
     /// The dispatch, as receipts and feedback name it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
+    /// Hash of the input's form, as `prompt_hash` is of its bytes: copies of an input share it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_form: Option<String>,
     /// Whether the version was stable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stable: Option<bool>,
