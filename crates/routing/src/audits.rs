@@ -104,6 +104,7 @@ impl Examiner<'_> {
             format: None,
             package: Some(self.package.display().to_string()),
         };
+        let mut grades_nothing = false;
         let (output, outcome, required) = match (answer, self.verifiers.ready(&declared)) {
             (Err(why), _) => (Value::Null, Outcome::Fail(why), Vec::new()),
             (Ok(output), Err(why)) => {
@@ -116,6 +117,13 @@ impl Examiner<'_> {
                     input: &Value::String(case.input.clone()),
                 };
                 let outcome = self.verifiers.verify_ready(&ready, subject);
+                // What passes whatever is said has not looked at the answer.
+                grades_nothing = outcome.passed()
+                    && case.is_left_to_verifier()
+                    && wrong_answers().iter().all(|output| {
+                        let wrong = Subject { output, ..subject };
+                        self.verifiers.verify_ready(&ready, wrong).passed()
+                    });
                 (output, outcome, ready.required().to_vec())
             }
         };
@@ -130,8 +138,15 @@ impl Examiner<'_> {
             output_tokens: output::tokens(&text),
             output,
         };
-        Given::of(index, case, measured, self.metric)
+        let mut given = Given::of(index, case, measured, self.metric);
+        given.ungraded |= grades_nothing;
+        given
     }
+}
+
+/// Answers that no case has in common.
+fn wrong_answers() -> [Value; 2] {
+    [json!({}), json!("no answer")]
 }
 
 /// Where a record is kept: readable names, and a hash so that no two share a file.

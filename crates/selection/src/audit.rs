@@ -15,6 +15,7 @@ use statistics::rate::{Rate, rate};
 
 use crate::canonical;
 use crate::manifest::Problem;
+use crate::promotion::PASS_PERCENT;
 use crate::verifier::Kind;
 
 mod baseline;
@@ -31,6 +32,9 @@ pub const MIN_CASES: u64 = 30;
 
 /// Least quality of a right answer, where neither set nor case names one.
 pub const DEFAULT_FLOOR: f64 = 0.8;
+
+/// A case whose floor is below this grades nothing: too many wrong answers reach it.
+pub const LEAST_FLOOR: f64 = 0.5;
 
 /// What makes an answer right, where the expected output is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,37 +207,68 @@ impl Case {
         })
     }
 
-    /// Returns `true` if the verifier alone tells a right answer from a wrong one.
-    fn verifier_grades(&self, is_uniform: bool) -> bool {
+    /// Returns `true` if the verifier alone says whether an answer is right.
+    #[must_use]
+    pub fn is_left_to_verifier(&self) -> bool {
+        self.grading.rule == Match::Verifier || self.expected_output.is_none()
+    }
+
+    /// Returns `true` if something in it knows a right answer.
+    fn grades(&self, is_shared: bool) -> bool {
         let rule = self.config.get("rule").and_then(Value::as_str);
         let names_answer =
             self.kind == Kind::RuleCheck && matches!(rule, Some("exact" | "numeric"));
         // A command sees the input. A schema and a rule do not: one that fits every input knows the form alone.
         let sees_input = matches!(self.kind, Kind::UnitTest | Kind::StaticAnalysis);
-        names_answer || (self.grading.rule == Match::Verifier && (sees_input || !is_uniform))
+        let is_known = self.expected_output.is_some();
+        names_answer
+            || match self.grading.rule {
+                Match::Verifier => sees_input || !is_shared,
+                Match::Exact => is_known,
+                Match::Quality => is_known && self.grading.floor >= LEAST_FLOOR,
+            }
+    }
+
+    /// What it checks, without words that check nothing.
+    fn check(&self) -> (&'static str, String) {
+        let config = without_notes(&Value::Object(self.config.clone()));
+        (self.kind.as_str(), canonical::text(&config))
     }
 }
 
-/// Finds out which cases are graded and which repeat the input of another.
+/// Returns a verifier's settings without the annotations of schemas.
+fn without_notes(value: &Value) -> Value {
+    const NOTES: [&str; 5] = ["title", "description", "$comment", "default", "examples"];
+    match value {
+        Value::Array(items) => items.iter().map(without_notes).collect(),
+        Value::Object(fields) => {
+            let checking = fields.iter().filter(|(key, value)| {
+                // Under `properties` these are names of fields, with a schema each.
+                !NOTES.contains(&key.as_str()) || value.is_object()
+            });
+            let checking = checking.map(|(key, value)| (key.clone(), without_notes(value)));
+            Value::Object(checking.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Finds out which cases are graded and which repeat the input of another. A check is shared when the cases that have it
+/// would pass the exam alone: then one form of answer passes it.
 fn mark(cases: &mut [Case]) {
-    let first = cases.first().map(|case| (case.kind, case.config.clone()));
-    let is_uniform = first.is_some_and(|(kind, config)| {
-        let same = |case: &Case| case.kind == kind && case.config == config;
-        cases.iter().all(same)
-    });
+    let all = cases.len() as u64;
+    let mut checks: HashMap<(&str, String), u64> = HashMap::new();
+    for case in cases.iter() {
+        *checks.entry(case.check()).or_default() += 1;
+    }
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (index, case) in cases.iter_mut().enumerate() {
-        case.graded = case.expected_output.is_some() || case.verifier_grades(is_uniform);
-        let known = *seen.entry(canonical_input(&case.input)).or_insert(index);
+        let same = checks.get(&case.check()).copied().unwrap_or_default();
+        case.graded = case.grades(100 * same >= PASS_PERCENT * all);
+        let known = *seen
+            .entry(canonical::input_form(&case.input))
+            .or_insert(index);
         case.copy_of = (known != index).then_some(known);
-    }
-}
-
-/// Returns the input without what makes no difference: as canonical JSON where it is JSON, else with single spaces.
-fn canonical_input(input: &str) -> String {
-    match serde_json::from_str::<Value>(input) {
-        Ok(value) => canonical::text(&value),
-        Err(_) => input.split_whitespace().collect::<Vec<_>>().join(" "),
     }
 }
 
@@ -428,6 +463,7 @@ mod tests {
     #[test]
     fn cases_are_graded_by_what_knows_the_answer_and_inputs_count_once() {
         let schema = json!({ "schema": { "type": "object" } });
+        let noted = |note: &str| json!({ "schema": { "type": "object", "title": note, "properties": { "title": { "description": note } } } });
         let exact = json!({ "rule": "exact", "expected": "A" });
         let contains = |text: &str| json!({ "rule": "contains", "text": text });
         let case = |input: &str, kind: &str, config: &Value| json!({ "input": input, "expected_format": kind, "verifier_config": config });
@@ -476,6 +512,30 @@ mod tests {
                     case("c", "rule_check", &contains("z")),
                 ],
                 vec![true, true, false],
+            ),
+            (
+                "schemas that differ in annotations",
+                vec![
+                    said(case("a", "json_schema", &noted("one"))),
+                    said(case("b", "json_schema", &noted("two"))),
+                ],
+                vec![false, false],
+            ),
+            (
+                "a form that is said to decide beside a known answer",
+                vec![answered(said(case("a", "json_schema", &schema)))],
+                vec![false],
+            ),
+            (
+                "floors",
+                [0.0, 0.49, 0.5]
+                    .map(|floor| {
+                        let mut case = answered(case("a", "json_schema", &schema));
+                        case["floor"] = json!(floor);
+                        case
+                    })
+                    .into(),
+                vec![false, false, true],
             ),
         ];
         for (name, cases, graded) in table {

@@ -22,6 +22,38 @@ pub fn hash_bytes(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
+/// An input without what makes no difference to a reader, so that copies are seen: letters in lower case and digits alone
+/// of a text, and of every text in JSON. A text without any stays as it is.
+#[must_use]
+pub fn input_form(input: &str) -> String {
+    let structured = serde_json::from_str::<Value>(input).ok();
+    match structured.filter(|value| value.is_object() || value.is_array()) {
+        Some(value) => text(&folded(value)),
+        None => letters(input),
+    }
+}
+
+fn folded(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(letters(&text)),
+        Value::Array(items) => items.into_iter().map(folded).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            Value::Object(fields.map(|(key, value)| (key, folded(value))).collect())
+        }
+        other => other,
+    }
+}
+
+fn letters(text: &str) -> String {
+    let lower = text.chars().flat_map(char::to_lowercase);
+    let kept: String = lower.filter(|letter| letter.is_alphanumeric()).collect();
+    if kept.is_empty() {
+        return text.to_owned();
+    }
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -35,5 +67,28 @@ mod tests {
         assert_eq!(text(&one), r#"{"a":[true,null,"é"],"b":1}"#);
         assert_eq!(hash(&one), hash(&other));
         assert_ne!(hash(&one), hash(&json!({ "b": 2, "a": [true, null, "é"] })));
+    }
+
+    #[test]
+    fn inputs_that_differ_in_what_nobody_reads_are_copies() {
+        for (one, other, is_copy) in [
+            ("Where is my parcel?", "where is my  parcel", true),
+            (
+                "Where is my parcel?",
+                "Where is\u{200b} my par\u{ad}cel!?",
+                true,
+            ),
+            ("Where is my parcel?", "Where is your parcel?", false),
+            ("ÉTÉ", "été", true),
+            ("1 2", "12", true),
+            ("?", "!", false),
+            ("\"A b\"", "a B", true),
+            (r#"{"q": "A b", "n": 1}"#, r#"{"n":1.0,"q":"a\nB."}"#, true),
+            (r#"{"q": "A b", "n": 1}"#, r#"{"q": "A b", "n": -1}"#, false),
+            (r#"["a", "b"]"#, r#"["ab"]"#, false),
+        ] {
+            let forms = (input_form(one), input_form(other));
+            assert_eq!(forms.0 == forms.1, is_copy, "{forms:?}");
+        }
     }
 }

@@ -115,7 +115,7 @@ fn exam(audit: Option<&AuditRecord>, doubt: Option<&str>) -> Vec<Check> {
         0 => String::new(),
         wrong => format!(
             "; {wrong} of {} answers differ from the expected output",
-            record.graded
+            record.cases
         ),
     };
     let said = format!(
@@ -288,6 +288,7 @@ mod tests {
             output: serde_json::Value::Null,
             expected_output: None,
             copy_of: None,
+            ungraded: false,
         }
     }
 
@@ -295,7 +296,13 @@ mod tests {
     #[test]
     fn cases_that_were_not_graded_and_copies_certify_nothing() {
         type Change = fn(&mut Given);
-        let table: [(&str, usize, Change, &str); 3] = [
+        let table: [(&str, usize, Change, &str); 4] = [
+            (
+                "decided by nothing",
+                11,
+                |one| one.ungraded = true,
+                "11 do not count: not graded",
+            ),
             (
                 "ungraded",
                 11,

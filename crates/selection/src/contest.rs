@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::metric::{Metric, Parts};
 use crate::migration::Migration;
-use crate::run_log::{More, Record};
+use crate::run_log::{More, Record, is_right};
 use crate::verifier::Outcome;
 use crate::winner::{self, Run};
 
@@ -97,6 +97,14 @@ pub struct Common {
     pub further: serde_json::Map<String, serde_json::Value>,
 }
 
+impl Placed {
+    /// Whether no known answer speaks against it.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        is_right(self.measured.q1)
+    }
+}
+
 impl Held {
     /// The winner.
     #[must_use]
@@ -153,6 +161,7 @@ impl Held {
                     agreement: measured.agreement,
                     unverified: measured.unverified.then_some(true),
                     trace_id: named(&common.trace_id),
+                    input_form: None,
                     stable: Some(measured.stable),
                     metric_hash: Some(scale.metric.hash()),
                     rewards: placed.rewards.clone(),

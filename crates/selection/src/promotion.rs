@@ -7,7 +7,7 @@
 //! whole history shows a rate above a floor, by a test that holds at any number of looks.
 //!
 //! An input counts once: a thousand copies of one question show one answer. A contest without a rival and without a known
-//! answer has no winner.
+//! answer has no winner. Where the right answer is known, a wrong one is neither a pass nor a win, however well it is formed.
 
 use statistics::rate::{Rate, rate};
 use statistics::{ERROR, sequence};
@@ -84,11 +84,14 @@ impl Windows {
         if record.more.mode.as_deref() == Some("audit") {
             return;
         }
-        let input = record.prompt_hash.as_str();
-        self.passes.push(input, record.passed(), PASS_WINDOW);
+        let form = record.more.input_form.as_ref();
+        let input = form.unwrap_or(&record.prompt_hash).as_str();
+        let is_acceptable = record.is_acceptable();
+        self.passes.push(input, is_acceptable, PASS_WINDOW);
         let is_contest = has_rival || record.q1.is_some();
         if record.more.mode.as_deref() == Some("learn") && is_contest {
-            self.wins.push(input, record.won(), WIN_WINDOW);
+            let won = record.won() && is_acceptable;
+            self.wins.push(input, won, WIN_WINDOW);
         }
     }
 
@@ -320,6 +323,14 @@ mod tests {
         assert_eq!((windows.passes().n, windows.wins().n), (1, 1), "copies");
         let mut windows = Windows::default();
         for input in 0..1000 {
+            let mut one = record(input, true, true, "learn");
+            one.more.input_form = Some("ab".repeat(32));
+            windows.add(&one, true);
+        }
+        let seen = (windows.passes().n, windows.wins().n);
+        assert_eq!(seen, (1, 1), "copies in other letters");
+        let mut windows = Windows::default();
+        for input in 0..1000 {
             windows.add(&record(input, true, true, "learn"), false);
         }
         assert_eq!((windows.passes().n, windows.wins().n), (100, 0), "alone");
@@ -327,5 +338,31 @@ mod tests {
         known.q1 = Some(1.0);
         windows.add(&known, false);
         assert_eq!(windows.wins().n, 1, "the answer is known");
+    }
+
+    /// The finding: an adapter that was wrong in every contest won all of them as the only candidate and became stable.
+    #[test]
+    fn an_answer_that_is_known_to_be_wrong_neither_passes_nor_wins() {
+        for (q1, is_hit) in [
+            (None, true),
+            (Some(1.0), true),
+            (Some(0.8), true),
+            (Some(0.79), false),
+            (Some(0.0), false),
+        ] {
+            let mut windows = Windows::default();
+            let mut trials = crate::growth::Trials::default();
+            for input in 0..1050 {
+                let mut one = record(input, true, true, "learn");
+                one.q1 = q1;
+                windows.add(&one, q1.is_none());
+                trials.add(&one);
+            }
+            let hits = (windows.passes().hits, windows.wins().hits);
+            assert_eq!(hits, if is_hit { (100, 1000) } else { (0, 0) }, "{q1:?}");
+            let met = windows.conditions().iter().all(Condition::met);
+            assert_eq!(met, is_hit, "{q1:?}");
+            assert_eq!(trials.verdict().is_none(), is_hit, "{q1:?}");
+        }
     }
 }

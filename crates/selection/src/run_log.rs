@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::audit::DEFAULT_FLOOR;
 use crate::canonical;
 use crate::metric::schema_name;
 
@@ -107,6 +108,9 @@ pub struct More {
     /// The dispatch, as receipts and feedback name it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
+    /// Hash of the input's form, as `prompt_hash` is of its bytes: copies of an input share it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_form: Option<String>,
     /// Whether the version was stable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stable: Option<bool>,
@@ -170,6 +174,13 @@ impl Record {
         self.verifier_result == "PASS"
     }
 
+    /// Whether the verifier passed it and no known answer speaks against it: where there is one, the score reaches the
+    /// floor of exams.
+    #[must_use]
+    pub fn is_acceptable(&self) -> bool {
+        self.passed() && is_right(self.q1)
+    }
+
     /// Whether it is an execution of the general model.
     #[must_use]
     pub fn is_general(&self) -> bool {
@@ -218,6 +229,12 @@ impl Record {
         }
         shape
     }
+}
+
+/// Whether an answer is right as far as that is known, by its score against the known answer.
+#[must_use]
+pub fn is_right(q1: Option<f64>) -> bool {
+    q1.is_none_or(|q1| q1 >= DEFAULT_FLOOR)
 }
 
 /// The `prev` of the line that follows these bytes.

@@ -136,7 +136,7 @@ pub fn run_log() -> String {
             "nondeterministic": { "type": "boolean" }, "fallback": words, "stable": { "type": "boolean" }, "metric_hash": hash,
             "rewards": { "type": "object", "additionalProperties": { "type": "number" } }, "mix_alpha": share,
             "price_usd": { "type": "number", "minimum": 0 }, "agreement": share, "unverified": { "type": "boolean" },
-            "trace_id": words, "prev": hash,
+            "trace_id": words, "input_form": hash, "prev": hash,
         },
         "allOf": [
             { "if": { "properties": { "verifier_result": { "const": "PASS" } } }, "then": { "properties": { "q0": { "const": 1 } } },

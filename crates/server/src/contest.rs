@@ -88,7 +88,8 @@ pub fn is_wanted(set: &Selection, specialists: &Specialists, role: &str) -> bool
     set.k_infer.get() > 1 || serving.any(declares)
 }
 
-/// The input's hash as logs have it: plain, or keyed where the settings name a key.
+/// The input's hash as logs have it, plain or keyed where the settings name a key, and fields that go with it: which key,
+/// and the hash of the input's form in the same way.
 ///
 /// # Errors
 /// The variable that should hold the key is not set; its name.
@@ -97,13 +98,19 @@ pub fn prompt_hash<'a>(
     bytes: &[u8],
 ) -> Result<(String, Map<String, Value>), &'a str> {
     let name = &set.prompt_key_env;
-    if name.is_empty() {
-        return Ok((canonical::hash_bytes(bytes), Map::new()));
-    }
-    let key = environment::secret(name).ok_or(name.as_str())?;
-    let (hash, id) = base::keyed_hash(key.reveal().as_encoded_bytes(), bytes);
+    let form = canonical::input_form(&String::from_utf8_lossy(bytes));
     let mut further = Map::new();
-    further.insert("prompt_key".to_owned(), id.into());
+    let (hash, form) = if name.is_empty() {
+        let hash = canonical::hash_bytes;
+        (hash(bytes), hash(form.as_bytes()))
+    } else {
+        let key = environment::secret(name).ok_or(name.as_str())?;
+        let key = key.reveal().as_encoded_bytes();
+        let (hash, id) = base::keyed_hash(key, bytes);
+        further.insert("prompt_key".to_owned(), id.into());
+        (hash, base::keyed_hash(key, form.as_bytes()).0)
+    };
+    further.insert("input_form".to_owned(), form.into());
     Ok((hash, further))
 }
 

@@ -122,3 +122,51 @@ fn an_order_that_turns_around_is_named() {
         .collect();
     assert_eq!(pairs, [("a", "b")]);
 }
+
+/// A verifier that passes anything has not looked at the answer.
+#[test]
+fn a_check_that_passes_wrong_answers_grades_nothing() {
+    let (verifiers, metric) = (Verifiers::new(&Selection::default()), Metric::v1());
+    let examiner = Examiner {
+        verifiers: &verifiers,
+        metric: &metric,
+        package: Path::new("."),
+    };
+    let rule = |pattern: &str| json!({ "rule": "regex", "pattern": pattern });
+    for (name, mut case, is_graded) in [
+        (
+            "anything",
+            json!({ "verifier_config": rule("[a-z{]") }),
+            false,
+        ),
+        (
+            "the answer",
+            json!({ "verifier_config": rule("^yes$") }),
+            true,
+        ),
+        (
+            "anything, beside a known answer that decides",
+            json!({ "verifier_config": rule("[a-z{]"), "match": "quality", "expected_output": "yes" }),
+            true,
+        ),
+        (
+            "a floor that everything reaches",
+            json!({ "verifier_config": rule("^yes$"), "match": "quality", "floor": 0.1, "expected_output": "yes" }),
+            false,
+        ),
+    ] {
+        case["input"] = json!("a");
+        case["expected_format"] = json!("rule_check");
+        let other =
+            json!({ "input": "b", "expected_format": "rule_check", "verifier_config": rule("z") });
+        let set = json!({ "audit_id": "s", "version": "v1", "match": "verifier", "test_cases": [case, other] });
+        let set = AuditSet::parse(&set).unwrap();
+        let given = examiner.judge(0, &set.cases[0], Ok(json!("yes")), 20);
+        assert!(given.passed(), "{name}");
+        assert_eq!(
+            !given.ungraded && given.right.is_some(),
+            is_graded,
+            "{name}"
+        );
+    }
+}

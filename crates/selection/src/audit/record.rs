@@ -56,6 +56,9 @@ pub struct Given {
     /// The first case with the same input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<usize>,
+    /// Set when what decided knows no right answer, or passes wrong ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ungraded: bool,
 }
 
 /// What was measured of one answer.
@@ -97,6 +100,7 @@ impl Given {
             output: measured.output,
             expected_output: case.expected_output.clone(),
             copy_of: case.copy_of,
+            ungraded: !case.graded,
         };
         given.score(metric);
         given.grade(case);
@@ -447,7 +451,7 @@ impl AuditRecord {
 fn proof(answers: &[Given]) -> Rate {
     let counted = answers
         .iter()
-        .filter(|given| given.right.is_some() && given.copy_of.is_none());
+        .filter(|given| given.right.is_some() && !given.ungraded && given.copy_of.is_none());
     let hits = counted.clone().filter(|given| given.passed()).count();
     rate(hits as u64, counted.count() as u64)
 }

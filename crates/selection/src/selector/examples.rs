@@ -18,7 +18,7 @@ use super::{Example, Features, Outcome};
 use crate::run_log::Record;
 
 /// Least score of an acceptable answer, against the right one or against the general model's.
-pub const FLOOR: f64 = 0.8;
+pub const FLOOR: f64 = crate::audit::DEFAULT_FLOOR;
 
 /// More contests of one role than this are not learned from; the newest are.
 pub const MAX_CONTESTS: usize = 50_000;

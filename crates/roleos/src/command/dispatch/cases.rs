@@ -63,7 +63,7 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args, set: &Path) -> Result
             let why = clean::name(why.as_bytes());
             ui.note(format_args!("warning: a log was not written: {why}"));
         }
-        match held.held.winner() {
+        match held.held.winner().filter(|placed| placed.is_right()) {
             Some(placed) => *won.entry(placed.measured.model_id.clone()).or_default() += 1,
             None => by_nobody += 1,
         }
