@@ -53,13 +53,13 @@ impl SecondCopy {
         let Some(path) = self.path(record) else {
             return;
         };
-        let fresh = path.with_added_extension(format!("{}.new", std::process::id()));
-        let written = files::write_plainly(&fresh, bytes).or_else(|_| {
+        let written = files::write_plainly(&path, bytes).or_else(|_| {
             files::make_directory(files::parent(&path), Privacy::Secret)?;
-            files::write_plainly(&fresh, bytes)
+            files::write_plainly(&path, bytes)
         });
-        if written.is_err() || fs::rename(&fresh, &path).is_err() {
-            fs::remove_file(&fresh).ok();
+        if written.is_err() {
+            // A part of a copy is none.
+            fs::remove_file(&path).ok();
         }
     }
 
