@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::growth::{LEAST_TRIALS, reserved};
+use crate::growth::reserved;
 use crate::manifest::Fallback;
 use crate::output;
 use crate::verifier::{BadVerifier, Declared};
@@ -161,12 +161,6 @@ pub fn learning(eligible: &[Eligible], trials: &BTreeMap<String, u64>, k: usize)
     order
 }
 
-/// Whether a version has had its trials; until then a low score does not keep it from learning runs.
-#[must_use]
-pub fn is_tried(version: &str, trials: &BTreeMap<String, u64>) -> bool {
-    trials.get(version).copied().unwrap_or(0) >= LEAST_TRIALS
-}
-
 fn by_score(order: &mut [usize], eligible: &[Eligible]) {
     let score = |at: &usize| eligible.get(*at).and_then(|one| one.score).unwrap_or(-1.0);
     order.sort_by(|one, other| score(other).total_cmp(&score(one)));
@@ -252,7 +246,6 @@ mod tests {
         assert_eq!(learning(&list, &tried([60, 60, 60, 50, 50]), 3), [0, 1, 2]);
         assert_eq!(learning(&list, &BTreeMap::new(), 1), [0]);
         assert_eq!(learning(&list, &tried([60, 60, 60, 60, 0]), 1), [4]);
-        assert!(!is_tried("v3", &tried([60, 60, 60, 49, 50])));
     }
 
     proptest! {

@@ -183,7 +183,7 @@ fn field(
         }
     };
     if wanted.learn {
-        found.learn(wanted, entry, question, entrant);
+        found.learn(entry, question, entrant);
     } else {
         found.serve(entry, weighing, entrant);
     }
@@ -219,7 +219,6 @@ impl Field {
     /// Takes every version that may learn.
     fn learn(
         &mut self,
-        wanted: Wanted<'_>,
         entry: &Entry,
         question: Question<'_>,
         entrant: impl Fn(&Version, Option<f64>) -> Entrant,
@@ -230,17 +229,11 @@ impl Field {
                 Some(Verdict::Scored(fit)) => Some(fit.score),
                 _ => None,
             };
-            // A newcomer is tried whatever its score.
-            let tried = candidates::is_tried(&version.id, wanted.trials);
-            let declared = (question.declared)(version);
-            let least = declared.least_score;
-            let below = score.filter(|score| tried && *score < least);
+            // Whatever its score: what the selector learned of a backend that was mended since must not keep it from
+            // learning again.
             let mut decision = learning(question, version);
-            if let Some(why) = declared.out_of_scope {
+            if let Some(why) = (question.declared)(version).out_of_scope {
                 decision = Decision::open(Reason::OutOfScope, why);
-            } else if let Some(score) = below {
-                let why = format!("score {score:.3} < its least confidence {least:.3}");
-                decision = Decision::open(Reason::ScoreBelowThreshold, why);
             }
             if decision.route == Source::Specialist {
                 self.entrants.push(entrant(version, score));

@@ -472,3 +472,22 @@ fn a_newcomer_is_tried_fifty_times_among_many() {
     assert_eq!(trials.len(), 4);
     assert!(trials.values().all(|tried| *tried >= 50), "{trials:?}");
 }
+
+/// The finding: what the selector learned of a broken backend kept the version from learning after it was mended.
+#[test]
+fn a_low_score_keeps_nobody_from_learning() {
+    let adapter = serving(&[("a", json!({ "title": "a" }))]);
+    let mut unsure = version("a", "L1");
+    unsure["routing"] = json!({ "recommended_min_confidence": 0.5 });
+    let mut place = Place::new(&adapter.url, Some("a"), &[unsure], "");
+    place.measurements = 1;
+    let far = json!({ "embedding": [0.0, 1.0], "text": "x" });
+    for contest in 0..55 {
+        let held = place.about(&far, true, 2, None);
+        assert_eq!(held.ran.len(), 1, "{contest}: {:?}", held.left_out);
+    }
+    assert!(
+        place.about(&far, false, 2, None).ran.is_empty(),
+        "it does not serve"
+    );
+}
