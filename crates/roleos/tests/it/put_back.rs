@@ -133,7 +133,7 @@ fn a_trust_store_that_a_call_removes_comes_back_with_all_that_it_knows() {
         "mv ~/.local/state/roleos ~/gone",
         "for f in ~/.local/state/roleos/protected/*/record; do echo '{}' > $f; done",
     ] {
-        let workspace = prepared();
+        let workspace = sealed();
         let known = protected(&workspace);
         let told = run(
             &workspace,
@@ -141,6 +141,7 @@ fn a_trust_store_that_a_call_removes_comes_back_with_all_that_it_knows() {
         );
         assert_eq!(protected(&workspace), known, "{command}: {told}");
         assert!(told.contains("state/roleos"), "{command}: {told}");
+        assert!(!told.contains("could not be put back"), "{command}: {told}");
         refuses_push(&workspace, "a");
         let told = run(&workspace, "true");
         assert!(!told.contains("put back"), "{command}: {told}");
