@@ -7,7 +7,7 @@
 //! whole history shows a rate above a floor, by a test that holds at any number of looks.
 //!
 //! An input counts once: a thousand copies of one question show one answer. A contest without a rival and without a known
-//! answer has no winner. Where the right answer is known, a wrong one is neither a pass nor a win, however well it is formed.
+//! answer has no winner. Where the right answer is known, a wrong one wins nothing, however well it is formed.
 
 use statistics::rate::{Rate, rate};
 use statistics::{ERROR, sequence};
@@ -86,11 +86,10 @@ impl Windows {
         }
         let form = record.more.input_form.as_ref();
         let input = form.unwrap_or(&record.prompt_hash).as_str();
-        let is_acceptable = record.is_acceptable();
-        self.passes.push(input, is_acceptable, PASS_WINDOW);
+        self.passes.push(input, record.passed(), PASS_WINDOW);
         let is_contest = has_rival || record.q1.is_some();
         if record.more.mode.as_deref() == Some("learn") && is_contest {
-            let won = record.won() && is_acceptable;
+            let won = record.won() && record.is_acceptable();
             self.wins.push(input, won, WIN_WINDOW);
         }
     }
@@ -342,7 +341,7 @@ mod tests {
 
     /// The finding: an adapter that was wrong in every contest won all of them as the only candidate and became stable.
     #[test]
-    fn an_answer_that_is_known_to_be_wrong_neither_passes_nor_wins() {
+    fn an_answer_that_is_known_to_be_wrong_wins_nothing() {
         for (q1, is_hit) in [
             (None, true),
             (Some(1.0), true),
@@ -358,8 +357,8 @@ mod tests {
                 windows.add(&one, q1.is_none());
                 trials.add(&one);
             }
-            let hits = (windows.passes().hits, windows.wins().hits);
-            assert_eq!(hits, if is_hit { (100, 1000) } else { (0, 0) }, "{q1:?}");
+            let wins = windows.wins().hits;
+            assert_eq!(wins, if is_hit { 1000 } else { 0 }, "{q1:?}");
             let met = windows.conditions().iter().all(Condition::met);
             assert_eq!(met, is_hit, "{q1:?}");
             assert_eq!(trials.verdict().is_none(), is_hit, "{q1:?}");
