@@ -23,7 +23,7 @@ pub(crate) mod trees;
 
 use crate::evaluate::Certainty;
 use crate::verdict::Verdict;
-use actions::lookup::{Content, Lookup, absolute, base_name};
+use actions::lookup::{Lookup, absolute, base_name};
 use shell::ir::Span;
 use shell::pattern;
 use shell::value::{for_people, has_hole};
@@ -356,7 +356,7 @@ impl Guard {
 /// Whether a file or a directory with files is there, or may be.
 fn is_there(lookup: &dyn Lookup, directory: &str, name: &str) -> bool {
     let path = format!("{directory}/{name}");
-    !matches!(lookup.read(&path), Content::Missing) || !lookup.list(&path).is_empty()
+    lookup.has(&path)
 }
 
 /// A path with a pattern that means all hidden files: `.*`, `.[!.]*`, `.??*`.

@@ -256,7 +256,7 @@ impl Evaluator<'_> {
             directory: &self.state.directory,
             home: &self.home,
             environment: &environment,
-            lookup: self.world.lookup,
+            lookup: &self.world.lookup,
             input: self
                 .state
                 .input()

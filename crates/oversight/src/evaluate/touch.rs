@@ -36,7 +36,7 @@ impl Evaluator<'_> {
         }
         let directory = self.state.directory.clone();
         let judge =
-            |path: &str| guard.judge(touch, path, &directory, &self.home, self.world.lookup);
+            |path: &str| guard.judge(touch, path, &directory, &self.home, &self.world.lookup);
         let found = judge(path).or_else(|| {
             let behind = self.world.behind_links(&absolute(&directory, path));
             behind.iter().find_map(|path| judge(path))
