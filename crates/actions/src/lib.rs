@@ -28,6 +28,7 @@ use lookup::Lookup;
 use rule::{Call, Fit};
 use shell::pattern;
 use shell::value::has_hole;
+use shell::words::Shapes;
 
 include!(concat!(env!("OUT_DIR"), "/actions.rs"));
 
@@ -156,7 +157,19 @@ pub struct Catalog {
     own: Vec<(String, Rule)>,
     /// Programs that perform an act which needs a grant, sorted.
     programs: Vec<Cow<'static, str>>,
+    shapes: Shapes,
 }
+
+/// The shapes of the programs that have rules.
+const RULED: Shapes = {
+    let mut shapes = Shapes::none();
+    let mut rules: &[(&str, &str, &str)] = RULES;
+    while let [(program, ..), rest @ ..] = rules {
+        shapes = shapes.with(program);
+        rules = rest;
+    }
+    shapes
+};
 
 impl Default for Catalog {
     fn default() -> Self {
@@ -197,10 +210,13 @@ impl Catalog {
         programs.extend(mine.map(|(program, _)| Cow::Owned(program.clone())));
         programs.sort_unstable();
         programs.dedup();
+        let shapes = programs.iter();
+        let shapes = shapes.fold(Shapes::none(), |shapes, program| shapes.with(program));
         Self {
             actions,
             own,
             programs,
+            shapes,
         }
     }
 
@@ -231,9 +247,8 @@ impl Catalog {
     /// Returns `true` if a program of this name performs an act that needs a grant.
     #[must_use]
     pub fn is_program(&self, name: &str) -> bool {
-        self.programs
-            .binary_search_by(|program| program.as_ref().cmp(name))
-            .is_ok()
+        let is_it = |program: &Cow<'_, str>| program.as_ref().cmp(name);
+        self.shapes.may_hold(name) && self.programs.binary_search_by(is_it).is_ok()
     }
 
     /// Whether the text may name one of the programs at all.
@@ -265,9 +280,8 @@ impl Catalog {
     /// Whether the words of a program are looked at; its name has no directory and is in lower case.
     #[must_use]
     pub fn has_rules(&self, program: &str) -> bool {
-        RULES
-            .binary_search_by(|(name, ..)| (*name).cmp(program))
-            .is_ok()
+        let is_it = |(name, ..): &(&str, &str, &str)| (*name).cmp(program);
+        RULED.may_hold(program) && RULES.binary_search_by(is_it).is_ok()
             || self.own.iter().any(|(name, _)| name == program)
             || request::is_sender(program)
     }

@@ -126,7 +126,7 @@ impl Guard {
         if self.trust.iter().any(|folder| in_trust(folder)) {
             return Some(Thing::Trust);
         }
-        things::named(&path.to_lowercase(), &home.to_lowercase())
+        things::named(&path.to_lowercase(), home)
     }
 
     /// Returns `false` if no file below `target` can be a thing that is read.
@@ -290,8 +290,11 @@ impl Guard {
         let known = !has_hole(&joined) && !joined.contains(['*', '?', '[']);
         let mut real = plain;
         if thing.is_none() && known && touch != Touch::Named {
-            real = lookup.real(&joined);
-            thing = self.thing(&real, home);
+            let followed = lookup.real(&joined);
+            if followed != real {
+                thing = self.thing(&followed, home);
+                real = followed;
+            }
         }
         let (verdict, thing, does) = self.weigh(touch, thing, &real, home, lookup)?;
         let shown = for_people(written);

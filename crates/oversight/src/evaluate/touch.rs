@@ -116,7 +116,7 @@ impl Evaluator<'_> {
                 self.guarded(guarded);
             }
         }
-        if let Some(guarded) = agents::start(name, arguments, &self.settings_variables()) {
+        if let Some(guarded) = agents::start(name, arguments, &|| self.settings_variables()) {
             self.guarded(guarded);
         }
         if !is_launcher {
