@@ -3,18 +3,20 @@
 //! [`Catalog::classify`] serves the analysis of a command, where words may be unknown, and a program that is about to be
 //! started, with its real words, directory and environment. How a rule reads them is in [`rule`], what `curl` and `gh api`
 //! send in [`request`], what git makes of a mistyped command in [`git_corrections`], programs by what they do with their words in [`programs`], aliases that programs resolve themselves in [`aliases`],
-//! calls of other languages that change files in [`changing`], paths and facts about repositories in [`paths`] and [`repository`]; [`lookup`] is what may be asked of the
+//! calls of other languages that change files in [`changing`], paths and facts about repositories in [`paths`] and [`repository`], the scope of a grant in [`scope`], git's settings in [`git_config`]; [`lookup`] is what may be asked of the
 //! machine. Nothing here evaluates a command: no file, no clock.
 
 pub mod aliases;
 pub mod changing;
 mod correction;
+pub mod git_config;
 pub mod lookup;
 mod paths;
 pub mod programs;
 pub mod repository;
 mod request;
 mod rule;
+pub mod scope;
 mod words;
 
 use std::borrow::Cow;

@@ -198,7 +198,7 @@ impl<'c> Call<'c> {
             Some(("!", _)) => Fit::Yes,
             Some(("@", class)) if class.starts_with('<') => {
                 let words = self.readings.first().map_or([].as_slice(), Vec::as_slice);
-                let is_among = |class: Class| class.is_among(words, &self.arguments, self.around);
+                let is_among = |class: Class| class.is_among(words, self.arguments, self.around);
                 sure(Class::named(class).is_some_and(is_among))
             }
             Some(("@", wanted)) => sure(behind.iter().any(|word| one_of(wanted, word))),

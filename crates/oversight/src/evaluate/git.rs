@@ -1,6 +1,7 @@
 //! Git as a launcher: aliases, hooks that can be read, and settings and options whose value they run.
 
 use crate::guard::git_settings;
+use actions::git_config::settings_of;
 use actions::lookup::{Lookup as _, absolute, directory_of};
 use actions::{git_command, is_git_builtin};
 use shell::escape::with_words;
@@ -8,7 +9,7 @@ use shell::value::{has_hole, unknown};
 use shell::words::names;
 
 use super::mistyped::is_unknown;
-use super::settings::{is_include, is_run, settings_of};
+use super::settings::{is_include, is_run};
 use super::world::File;
 use super::{Evaluator, Outcome};
 

@@ -264,7 +264,7 @@ impl Evaluator<'_> {
         };
         // A pattern is a name of files that are not looked at.
         if arguments.iter().any(|word| is_pattern(word)) {
-            let masked: Vec<String> = arguments.iter().map(masked).collect();
+            let masked: Vec<String> = arguments.iter().map(|word| masked(word)).collect();
             return self.catalog.classify(name, &masked, &around);
         }
         self.catalog.classify(name, arguments, &around)
@@ -333,10 +333,10 @@ fn is_pattern(word: &str) -> bool {
     !word.starts_with('-') && !word.contains('/') && word.contains(['*', '?', '['])
 }
 
-fn masked(word: &String) -> String {
+fn masked(word: &str) -> String {
     match is_pattern(word) {
         true => shell::value::unknown(),
-        false => word.clone(),
+        false => word.to_owned(),
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn touched(arguments: &[String]) -> Touches {
         "clone" | "worktree" | "submodule" | "init" => Touch::Fill,
         "hash-object" | "add" | "diff" | "stash" | "archive" | "blame" | "show" => Touch::Read,
         "config" => return found,
-        verb if GIT_READS.contains(&verb) => {
+        verb if GIT_READS.contains(verb) => {
             let prefixes = value(rest, &["--prefix"]).into_iter();
             found.extend(prefixes.map(|path| (Touch::Fill, inside(path))));
             return found;

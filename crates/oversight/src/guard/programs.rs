@@ -269,7 +269,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         "yq" => has_flag(arguments, "i", &["--inplace", "--in-place"]),
         "awk" | "gawk" => value(arguments, &["-i"]).contains(&"inplace"),
         "sort" => false,
-        _ => WRITERS.contains(&name),
+        _ => WRITERS.contains(name),
     };
     if in_place {
         for path in operands(arguments) {
@@ -277,7 +277,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         }
         return;
     }
-    if READERS.contains(&name) {
+    if READERS.contains(name) {
         let pattern = PATTERN_FIRST.contains(&name)
             && !has_flag(arguments, "ef", &["--regexp", "--file", "--expression"]);
         for path in operands(arguments).into_iter().skip(usize::from(pattern)) {
@@ -303,7 +303,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         }
         _ => {}
     }
-    if LAUNCHERS.contains(&name) || NAMERS.contains(&name) {
+    if LAUNCHERS.contains(name) || NAMERS.contains(name) {
         return;
     }
     // The script of an interpreter is read.
