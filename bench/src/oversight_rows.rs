@@ -66,7 +66,7 @@ fn against_parser(name: &'static str, policy: &Policy, texts: &[&str], turns: us
     let (mut ours, mut peer) = (Vec::new(), Vec::new());
     for _ in 0..=turns {
         ours.push(time(|| {
-            texts.iter().for_each(|text| decide(policy, text, &Nothing))
+            texts.iter().for_each(|text| decide(policy, text, &Nothing));
         }));
         peer.push(time(|| texts.iter().for_each(|text| parse(text))));
     }
