@@ -2,10 +2,15 @@
 
 #![no_main]
 
+use std::sync::LazyLock;
+
 use libfuzzer_sys::fuzz_target;
 use oversight::grants::Grants;
 use oversight::lookup::Nothing;
 use oversight::verdict::{Decision, Place, Policy, Verdict, decide_command};
+
+/// Made once, as a run of many commands does.
+static POLICY: LazyLock<Policy> = LazyLock::new(Policy::default);
 
 fn decide(command: &str) -> Decision {
     let place = Place {
@@ -13,14 +18,7 @@ fn decide(command: &str) -> Decision {
         home: "/home/dev",
     };
     let now = jiff::Timestamp::UNIX_EPOCH;
-    decide_command(
-        &Policy::default(),
-        command,
-        place,
-        &Nothing,
-        &Grants::none(),
-        now,
-    )
+    decide_command(&POLICY, command, place, &Nothing, &Grants::none(), now)
 }
 
 fuzz_target!(

@@ -3,18 +3,20 @@
 //! [`Catalog::classify`] serves the analysis of a command, where words may be unknown, and a program that is about to be
 //! started, with its real words, directory and environment. How a rule reads them is in [`rule`], what `curl` and `gh api`
 //! send in [`request`], what git makes of a mistyped command in [`git_corrections`], programs by what they do with their words in [`programs`], aliases that programs resolve themselves in [`aliases`],
-//! calls of other languages that change files in [`changing`], paths and facts about repositories in [`paths`] and [`repository`]; [`lookup`] is what may be asked of the
+//! calls of other languages that change files in [`changing`], paths and facts about repositories in [`paths`] and [`repository`], the scope of a grant in [`scope`], git's settings in [`git_config`]; [`lookup`] is what may be asked of the
 //! machine. Nothing here evaluates a command: no file, no clock.
 
 pub mod aliases;
 pub mod changing;
 mod correction;
+pub mod git_config;
 pub mod lookup;
 mod paths;
 pub mod programs;
 pub mod repository;
 mod request;
 mod rule;
+pub mod scope;
 mod words;
 
 use std::borrow::Cow;
@@ -28,6 +30,7 @@ use lookup::Lookup;
 use rule::{Call, Fit};
 use shell::pattern;
 use shell::value::has_hole;
+use shell::words::Shapes;
 
 include!(concat!(env!("OUT_DIR"), "/actions.rs"));
 
@@ -156,7 +159,19 @@ pub struct Catalog {
     own: Vec<(String, Rule)>,
     /// Programs that perform an act which needs a grant, sorted.
     programs: Vec<Cow<'static, str>>,
+    shapes: Shapes,
 }
+
+/// The shapes of the programs that have rules.
+const RULED: Shapes = {
+    let mut shapes = Shapes::none();
+    let mut rules: &[(&str, &str, &str)] = RULES;
+    while let [(program, ..), rest @ ..] = rules {
+        shapes = shapes.with(program);
+        rules = rest;
+    }
+    shapes
+};
 
 impl Default for Catalog {
     fn default() -> Self {
@@ -197,10 +212,13 @@ impl Catalog {
         programs.extend(mine.map(|(program, _)| Cow::Owned(program.clone())));
         programs.sort_unstable();
         programs.dedup();
+        let shapes = programs.iter();
+        let shapes = shapes.fold(Shapes::none(), |shapes, program| shapes.with(program));
         Self {
             actions,
             own,
             programs,
+            shapes,
         }
     }
 
@@ -231,9 +249,8 @@ impl Catalog {
     /// Returns `true` if a program of this name performs an act that needs a grant.
     #[must_use]
     pub fn is_program(&self, name: &str) -> bool {
-        self.programs
-            .binary_search_by(|program| program.as_ref().cmp(name))
-            .is_ok()
+        let is_it = |program: &Cow<'_, str>| program.as_ref().cmp(name);
+        self.shapes.may_hold(name) && self.programs.binary_search_by(is_it).is_ok()
     }
 
     /// Whether the text may name one of the programs at all.
@@ -265,9 +282,8 @@ impl Catalog {
     /// Whether the words of a program are looked at; its name has no directory and is in lower case.
     #[must_use]
     pub fn has_rules(&self, program: &str) -> bool {
-        RULES
-            .binary_search_by(|(name, ..)| (*name).cmp(program))
-            .is_ok()
+        let is_it = |(name, ..): &(&str, &str, &str)| (*name).cmp(program);
+        RULED.may_hold(program) && RULES.binary_search_by(is_it).is_ok()
             || self.own.iter().any(|(name, _)| name == program)
             || request::is_sender(program)
     }

@@ -1,5 +1,11 @@
 //! What the analysis may ask of the machine, as values. The host answers; a test answers from a map.
 
+mod remembered;
+
+use std::borrow::Cow;
+
+pub use remembered::Remembered;
+
 /// The content of a file, as far as it helps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
@@ -82,9 +88,17 @@ pub trait Lookup {
     fn read(&self, path: &str) -> Content;
     /// The names in a directory; empty when there is none.
     fn list(&self, directory: &str) -> Vec<String>;
+    /// Whether there is a file or a folder of this name.
+    fn has(&self, path: &str) -> bool {
+        !matches!(self.read(path), Content::Missing) || !self.list(path).is_empty()
+    }
+    /// Where a symbolic link leads, as it is written in it; None for everything else.
+    fn link(&self, _path: &str) -> Option<String> {
+        None
+    }
     /// The path with every link in it followed; what does not exist stays as it is written.
     fn real(&self, path: &str) -> String {
-        path.to_owned()
+        resolved(path, &|path| self.link(path))
     }
     /// Searches a source for an entry. Paths are relative to the directory, to the archive's root or to the top of the
     /// working tree.
@@ -103,6 +117,41 @@ pub trait Lookup {
     /// Whether the system may start the file as a program: false where that is sure not to be so.
     fn may_start(&self, _path: &str) -> bool {
         true
+    }
+}
+
+/// More links in one path are a circle.
+const MAX_LINKS: usize = 64;
+
+/// Follows links part by part, also where the end of the path does not exist yet: writing would make it there.
+fn resolved(path: &str, link: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut real = String::with_capacity(path.len());
+    let mut rest: Vec<String> = Vec::new();
+    let mut parts = path.split('/');
+    let mut links = 0;
+    while let Some(part) = rest
+        .pop()
+        .map(Cow::Owned)
+        .or_else(|| parts.next().map(Cow::Borrowed))
+    {
+        match part.as_ref() {
+            "" | "." => {}
+            ".." => real.truncate(real.rfind('/').unwrap_or(0)),
+            part => {
+                let before = real.len();
+                real.push('/');
+                real.push_str(part);
+                if let Some(target) = link(&real).filter(|_| links < MAX_LINKS) {
+                    links += 1;
+                    real.truncate(if target.starts_with('/') { 0 } else { before });
+                    rest.extend(target.rsplit('/').map(str::to_owned));
+                }
+            }
+        }
+    }
+    match real.is_empty() {
+        true => "/".to_owned(),
+        false => real,
     }
 }
 
@@ -222,6 +271,30 @@ mod tests {
             ("/a/b/", "b", "/a/b"),
         ] {
             assert_eq!((base_name(path), directory_of(path)), (base, directory));
+        }
+    }
+
+    #[test]
+    fn links_are_followed_part_by_part() {
+        let links = |path: &str| {
+            let target = match path {
+                "/w/l" => "../h",
+                "/h/abs" => "/w/k",
+                "/w/k" => "x/./y",
+                "/loop" => "loop",
+                _ => return None,
+            };
+            Some(target.to_owned())
+        };
+        for (path, expected) in [
+            ("/w/a/new", "/w/a/new"),
+            ("/w/l/../a", "/a"),
+            ("/w/l/abs/f", "/w/x/y/f"),
+            ("/w/./a//b/..", "/w/a"),
+            ("/..", "/"),
+            ("/loop/a", "/loop/a"),
+        ] {
+            assert_eq!(resolved(path, &links), expected, "{path}");
         }
     }
 

@@ -38,17 +38,17 @@ impl Class {
     }
 
     /// Whether one of the words that are no options is such a path; `all` are all words.
-    pub(super) fn is_among(self, words: &[String], all: &[String], around: &Around<'_>) -> bool {
+    pub(super) fn is_among(self, words: &[&String], all: &[String], around: &Around<'_>) -> bool {
         let is_secret = |word: &String| is_secret(word, around);
         match self {
             Self::Precious => words.iter().any(|word| is_precious(word, around)),
             Self::Device => {
-                let path = |word: &String| is_device(word.strip_prefix("of=").unwrap_or(word));
+                let path = |word: &&String| is_device(word.strip_prefix("of=").unwrap_or(word));
                 words.iter().any(path)
             }
-            Self::Secret => words.iter().any(is_secret),
-            Self::Searched => words.iter().skip(1).any(is_secret),
-            Self::Taken => words.iter().rev().skip(1).any(is_secret),
+            Self::Secret => words.iter().copied().any(is_secret),
+            Self::Searched => words.iter().copied().skip(1).any(is_secret),
+            Self::Taken => words.iter().copied().rev().skip(1).any(is_secret),
             Self::Sent => {
                 let sends = ["-T", "--upload-file", "--post-file", "--body-file"];
                 let pairs = all.iter().zip(all.iter().skip(1));
@@ -137,7 +137,7 @@ fn is_secret(word: &str, around: &Around<'_>) -> bool {
 pub(super) const FACTS: &[&str] = &["repository", "changes", "new-files", "commits", "branch"];
 
 /// Whether a fact holds, or cannot be told. Without a repository nothing is lost.
-pub(super) fn fact(name: &str, directory: &str, behind: &[String], around: &Around<'_>) -> bool {
+pub(super) fn fact(name: &str, directory: &str, behind: &[&String], around: &Around<'_>) -> bool {
     if has_hole(directory) || repository_top(directory, around.lookup).is_none() {
         return false;
     }
@@ -146,7 +146,7 @@ pub(super) fn fact(name: &str, directory: &str, behind: &[String], around: &Arou
         "changes" => loses(Work::Changes),
         "new-files" => loses(Work::NewFiles),
         "commits" => {
-            let to = behind.first().map_or("HEAD", String::as_str);
+            let to = behind.first().map_or("HEAD", |to| to.as_str());
             !has_hole(to)
                 && to != "HEAD"
                 && loses(Work::Commits {
@@ -195,7 +195,7 @@ mod tests {
         };
         Class::named(class)
             .unwrap()
-            .is_among(&words, &words, &around)
+            .is_among(&words.iter().collect::<Vec<_>>(), &words, &around)
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Programs by what they do with their words, for those that have no grammar of their own here.
 
-use shell::words::names;
+use shell::words::{Names, names};
 
 /// Programs that only read, print, search or move their words: none of them is started.
-pub const DATA: &[&str] = names!(
+pub static DATA: Names = Names::new(names!(
     "apropos basename chgrp chmod chown column comm cp cut date df diff dirname du egrep expr fgrep file fmt \
     fold grep head help hexdump info install jq kill killall less ln logger ls man mkdir more mv nano nl od open paste \
     pgrep pkill print printenv ps pwd readlink realpath rev rg rm rmdir seq sleep sort split stat strings tac tail tee \
@@ -16,25 +16,25 @@ pub const DATA: &[&str] = names!(
     tokei scc bashate checkbashisms ctags etags semgrep codesign xdg-open pandoc aws gsutil rclone s3cmd scp tar rsync \
     bc xxd cat echo redis-cli mosquitto_pub helm gcloud pytest tsc id uname hostname env free uptime top htop lsof \
     ping dig nslookup host ip ifconfig netstat ss nc openssl ssh-keygen jobs lsb_release sw_vers defaults diskutil"
-);
+));
 
 /// Programs that run code of another language: what that code starts is not read.
-pub const INTERPRETERS: &[&str] = names!(
+pub static INTERPRETERS: Names = Names::new(names!(
     "python node perl ruby php lua luajit tclsh wish expect julia r rscript elixir iex erl escript scala groovy clojure \
     clj bb raku rakudo ghc runghc runhaskell ghci swift kotlin java jshell osascript pwsh powershell cmd nu xonsh elvish guile \
     racket sbcl clisp ocaml nim crystal ts-node tsx esno deno zx coffee m4 dc gnuplot octave matlab ipython jupyter \
     nodejs swipl tcc rust-script mutt emacs gdb lldb pry irb janet fennel vlang v dart ed ftp lftp nmap stap bpftrace poop"
-);
+));
 
 /// Programs that run the recipes, tasks or hooks of the project.
-pub const RUNNERS: &[&str] = names!(
+pub static RUNNERS: Names = Names::new(names!(
     "make bmake pmake just task rake ninja samu ant mvn gradle bazel buck2 sbt lein mill tox nox invoke inv doit poe \
     foreman honcho overmind hivemind goreman grunt gulp snakemake dagger earthly turbo nx lerna gitlab-ci-local act \
     pre-commit lefthook husky husky-run overcommit cmake scons waf cap fab concurrently npm-run-all run-parts mispipe pee \
     nodemon watchexec chokidar watchman-make ansible ansible-playbook ansible-console thor mage scala-cli amm \
     run-s run-p wireit pueue entr jest vitest supervisord woodpecker-cli logrotate puppet packer meson coverage kernprof \
     py-spy socat fzf mix nix-shell toolbox pkgx rebar3 drone buildkite-agent ctest flatpak"
-);
+));
 
 /// Those of them whose words are texts for a shell.
 pub const TEXTS: &[&str] =
@@ -89,18 +89,19 @@ pub const RUNNING: &[(&[&str], &[&str])] = &[
 ];
 
 /// Words of package managers that are commands of theirs; any other is a script of the project.
-pub const OF_MANAGERS: &[&str] = names!(
+pub static OF_MANAGERS: Names = Names::new(names!(
     "access add adduser approve-builds audit bin bugs cache ci completion config constraints dedupe deploy deprecate \
     diff dist-tag docs doctor edit env exec explain fetch find-dupes fund generate-lock-entry get global help hook i \
     import in info init install install-test ins inst isntall licenses link list ll ln login logout ls npm org outdated \
     owner pack patch ping pkg plugin pm prefix prune publish query rebuild recursive remove repo rm root s search \
     self-update set setup shrinkwrap stage star store team token un uninstall unlink unplug unpublish up update upgrade \
     v version versions view why whoami multi m upgrade-interactive pub sbom se la autoclean policies dedupe-mode"
-);
+));
 
 /// Tools that run code of the project as a side matter, in files that the command may have written.
-pub const BUILDERS: &[&str] =
-    names!("pytest pip pip3 cargo go dotnet gem npm pnpm yarn bun swift zig");
+pub static BUILDERS: Names = Names::new(names!(
+    "pytest pip pip3 cargo go dotnet gem npm pnpm yarn bun swift zig"
+));
 
 /// Commands of cargo itself; any other is an alias or another program.
 pub const OF_CARGO: &[&str] = names!(
@@ -134,11 +135,11 @@ pub const ENVIRONMENTS: &[(&[&str], &[&str])] = &[
 ];
 
 /// Tools that people run in such environments, and that run code of the project only as a side matter.
-pub const ORDINARY: &[&str] = names!(
+pub static ORDINARY: Names = Names::new(names!(
     "pytest mkdocs sphinx-build uvicorn gunicorn alembic django-admin rspec rubocop standardrb tsc \
     eslint prettier ruff black mypy flake8 pylint isort pyright bandit pip venv json.tool http.server py_compile \
     compileall build ensurepip site sysconfig zipfile tarfile twine"
-);
+));
 
 /// Programs with a language in which a sign starts a command.
 pub const FILTERS: &[&str] = names!("awk sed vim psql mysql mariadb sqlite3");
@@ -177,8 +178,8 @@ pub const STARTING_OPTIONS: &[(&[&str], &[&str])] = starting_options! {
 };
 
 /// Options that carry text for people or a name to look for.
-pub const CARRY_TEXT: &[&str] = names!(
+pub static CARRY_TEXT: Names = Names::new(names!(
     "-m -t -k -g --message --title --body --description --grep --filter --name --text --comment --note --reason \
     --prompt --query --pattern --testNamePattern --test-name-pattern --subject --label --notes --append-notes --summary \
     --build-arg -run -skip -bench"
-);
+));

@@ -20,10 +20,10 @@ pub(super) enum Fit {
 pub(super) struct Call<'c> {
     program: &'c str,
     /// Without the global options of git.
-    arguments: Vec<String>,
+    arguments: &'c [String],
     valued: &'static [&'static str],
     /// The words that are no options, in the ways that are possible.
-    readings: Vec<Vec<String>>,
+    readings: Vec<Vec<&'c String>>,
     /// Whether the first of them is not known.
     hides_first: bool,
     only_prints: bool,
@@ -110,25 +110,28 @@ fn is_option(wanted: &str, word: &str, next: Option<&String>) -> bool {
 }
 
 impl<'c> Call<'c> {
-    pub(super) fn new(program: &'c str, arguments: &[String], around: &'c Around<'c>) -> Self {
+    pub(super) fn new(program: &'c str, arguments: &'c [String], around: &'c Around<'c>) -> Self {
         let git = match program {
             "git" => git_command(arguments),
             _ => GitCall {
-                rest: arguments.to_vec(),
+                rest: arguments,
                 ..GitCall::default()
             },
         };
         let mut rest = git.rest;
-        if program == "cargo" && rest.first().is_some_and(|word| word.starts_with('+')) {
-            rest.remove(0);
+        if program == "cargo"
+            && let [toolchain, behind @ ..] = rest
+            && toolchain.starts_with('+')
+        {
+            rest = behind;
         }
         let valued = valued(program);
         let directory = match git.directory {
             Some(moved) => absolute(around.directory, &moved),
             None => around.directory.to_owned(),
         };
-        let readings = words::readings(program, valued, &rest);
-        let first = |words: &Vec<String>| words.first().is_some_and(|word| has_hole(word));
+        let readings = words::readings(program, valued, rest);
+        let first = |words: &Vec<&String>| words.first().is_some_and(|word| has_hole(word));
         Self {
             program,
             hides_first: readings.iter().any(first),
@@ -184,18 +187,18 @@ impl<'c> Call<'c> {
         if self.hides_first || first.is_empty() || first == "*" || !is_word(first) {
             return true;
         }
-        let fits = |word: &String| one_of(first, word);
+        let fits = |word: &&String| one_of(first, word);
         let mut readings = self.readings.iter();
         readings.any(|words| words.first().is_some_and(fits))
     }
 
-    fn holds(&self, token: &str, behind: &[String]) -> Fit {
+    fn holds(&self, token: &str, behind: &[&String]) -> Fit {
         let sure = |holds: bool| if holds { Fit::Yes } else { Fit::No };
         match token.split_at_checked(1) {
             Some(("!", _)) => Fit::Yes,
             Some(("@", class)) if class.starts_with('<') => {
                 let words = self.readings.first().map_or([].as_slice(), Vec::as_slice);
-                let is_among = |class: Class| class.is_among(words, &self.arguments, self.around);
+                let is_among = |class: Class| class.is_among(words, self.arguments, self.around);
                 sure(Class::named(class).is_some_and(is_among))
             }
             Some(("@", wanted)) => sure(behind.iter().any(|word| one_of(wanted, word))),
@@ -243,7 +246,7 @@ impl<'c> Call<'c> {
         harmless: &[&str],
         path: &[&str],
         action: &Action,
-        behind: &[String],
+        behind: &[&String],
     ) -> bool {
         if self.program == "git"
             && path
@@ -315,7 +318,7 @@ fn is_no(value: &str) -> bool {
 }
 
 /// Whether the words begin with the path, and what stands behind it. A word that is not known may also be nothing.
-fn begins<'w>(path: &[&str], words: &'w [String]) -> (Fit, &'w [String]) {
+fn begins<'w, 's>(path: &[&str], words: &'w [&'s String]) -> (Fit, &'w [&'s String]) {
     let mut words = words.iter();
     let mut unknown = false;
     for part in path {

@@ -4,9 +4,9 @@ use shell::words::names;
 
 /// A call of git, taken apart.
 #[derive(Clone, Debug, Default)]
-pub struct GitCall {
+pub struct GitCall<'w> {
     /// Subcommand and what follows.
-    pub rest: Vec<String>,
+    pub rest: &'w [String],
     /// `-c key=value`; a value that starts with U+0001 is the name of a variable.
     pub settings: Vec<(String, String)>,
     /// `-C`, joined.
@@ -18,10 +18,14 @@ pub struct GitCall {
 }
 
 /// Takes the global options of git away.
-pub fn git_command(arguments: &[String]) -> GitCall {
+pub fn git_command(arguments: &[String]) -> GitCall<'_> {
     let mut call = GitCall::default();
     let mut words = arguments.iter();
-    while let Some(word) = words.next() {
+    loop {
+        let before = words.as_slice();
+        let Some(word) = words.next() else {
+            return call;
+        };
         match word.as_str() {
             "-c" => add_setting(&mut call, words.next().map_or("", String::as_str), false),
             "--config-env" => add_setting(&mut call, words.next().map_or("", String::as_str), true),
@@ -50,16 +54,14 @@ pub fn git_command(arguments: &[String]) -> GitCall {
             option if option.starts_with("--list-cmds") => call.only_prints = true,
             option if option.starts_with('-') => {}
             _ => {
-                call.rest.push(word.clone());
-                call.rest.extend(words.cloned());
+                call.rest = before;
                 return call;
             }
         }
     }
-    call
 }
 
-fn add_setting(call: &mut GitCall, text: &str, named: bool) {
+fn add_setting(call: &mut GitCall<'_>, text: &str, named: bool) {
     let (key, value) = text.split_once('=').unwrap_or((text, "true"));
     let value = if named {
         format!("\u{1}{value}")
@@ -130,15 +132,19 @@ pub(super) fn git_push_is_dry(arguments: &[String]) -> bool {
 /// The words that are no options, read in the ways that are possible.
 ///
 /// Whether an option that is not known takes the next word cannot be told, so both readings are given.
-pub(super) fn readings(program: &str, known: &[&str], arguments: &[String]) -> Vec<Vec<String>> {
+pub(super) fn readings<'w>(
+    program: &str,
+    known: &[&str],
+    arguments: &'w [String],
+) -> Vec<Vec<&'w String>> {
     let mut strict = Vec::new();
     let mut loose = Vec::new();
     let mut words = arguments.iter();
     let mut after_unknown = false;
     while let Some(word) = words.next() {
         if ends_options(program, word) {
-            strict.extend(words.as_slice().iter().cloned());
-            loose.extend(words.as_slice().iter().cloned());
+            strict.extend(words.as_slice());
+            loose.extend(words.as_slice());
             break;
         }
         if word.starts_with('-') && word.len() > 1 {
@@ -149,9 +155,9 @@ pub(super) fn readings(program: &str, known: &[&str], arguments: &[String]) -> V
             after_unknown = !takes && word.starts_with("--") && !word.contains('=');
             continue;
         }
-        strict.push(word.clone());
+        strict.push(word);
         if !after_unknown {
-            loose.push(word.clone());
+            loose.push(word);
         }
         after_unknown = false;
     }
@@ -183,7 +189,8 @@ mod tests {
             ("help push", "push", None, true),
             ("--list-cmds=main", "", None, true),
         ] {
-            let call = git_command(&split(text));
+            let words = split(text);
+            let call = git_command(&words);
             assert_eq!(call.rest, split(rest), "{text}");
             assert_eq!(call.directory.as_deref(), directory, "{text}");
             assert_eq!(call.only_prints, only_prints, "{text}");
@@ -200,7 +207,8 @@ mod tests {
             ("--config-env=alias.x=V x", "alias.x", "\u{1}V"),
             ("--config-env alias.x=V x", "alias.x", "\u{1}V"),
         ] {
-            let call = git_command(&split(text));
+            let words = split(text);
+            let call = git_command(&words);
             let expected = [(key.to_owned(), value.to_owned())];
             assert_eq!(call.settings, expected, "{text}");
             assert_eq!(call.rest, ["x"], "{text}");
@@ -243,12 +251,19 @@ mod tests {
             ("--unknown -- x", &["x"]),
             ("-", &["-"]),
         ] {
-            let expected: Vec<Vec<String>> = expected.iter().map(|one| split(one)).collect();
-            assert_eq!(
-                readings("git", &["--known"], &split(text)),
-                expected,
-                "{text}"
-            );
+            let words = split(text);
+            let found = readings("git", &["--known"], &words);
+            let found: Vec<String> = found
+                .iter()
+                .map(|words| {
+                    words
+                        .iter()
+                        .map(|word| word.as_str())
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                })
+                .collect();
+            assert_eq!(found, expected, "{text}");
         }
     }
 }

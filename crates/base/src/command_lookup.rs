@@ -10,7 +10,7 @@ mod revisions;
 mod work;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use oversight::lookup::{Content, Listing, Lookup, MAX_ENTRIES, Source, Work};
 use walkdir::WalkDir;
@@ -78,11 +78,13 @@ impl Lookup for Disk {
         names
     }
 
-    fn real(&self, path: &str) -> String {
-        if let Ok(real) = fs::canonicalize(path) {
-            return real.to_string_lossy().into_owned();
-        }
-        resolved(path)
+    fn has(&self, path: &str) -> bool {
+        fs::metadata(path).is_ok()
+    }
+
+    fn link(&self, path: &str) -> Option<String> {
+        let target = fs::read_link(path).ok()?;
+        Some(target.to_string_lossy().into_owned())
     }
 
     fn search(&self, source: Source<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Listing {
@@ -139,45 +141,6 @@ fn search_directory(directory: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Listi
     } else {
         Listing::Unknown
     }
-}
-
-/// More links in one path are a circle.
-const MAX_LINKS: usize = 64;
-
-/// Follows links part by part, also where the end of the path does not exist yet: writing would make it there.
-fn resolved(path: &str) -> String {
-    let mut real = PathBuf::from("/");
-    let mut rest: Vec<String> = parts(path);
-    let mut links = 0;
-    while let Some(part) = rest.pop() {
-        if part == ".." {
-            real.pop();
-            continue;
-        }
-        let next = real.join(&part);
-        match fs::read_link(&next) {
-            Ok(target) if links < MAX_LINKS => {
-                links += 1;
-                let target = target.to_string_lossy().into_owned();
-                if target.starts_with('/') {
-                    real = PathBuf::from("/");
-                }
-                rest.extend(parts(&target));
-            }
-            _ => real = next,
-        }
-    }
-    real.to_string_lossy().into_owned()
-}
-
-/// The parts of a path, the first one last.
-fn parts(path: &str) -> Vec<String> {
-    let parts = path
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".");
-    let mut parts: Vec<String> = parts.map(str::to_owned).collect();
-    parts.reverse();
-    parts
 }
 
 /// ELF and Mach-O: what is compiled is a program by its name, however large.

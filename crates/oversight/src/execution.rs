@@ -413,8 +413,8 @@ pub fn is_of_interest(catalog: &Catalog, name: &str) -> bool {
 
 /// Returns `true` if git may run another command than the one that it is given.
 fn is_corrected(one: &Started) -> bool {
-    let verb = || git_command(&one.arguments).rest.into_iter().next();
-    one.program == "git" && verb().is_some_and(|verb| is_unknown(&verb))
+    let verb = || git_command(&one.arguments).rest.iter().next();
+    one.program == "git" && verb().is_some_and(|verb| is_unknown(verb))
 }
 
 /// The repository that a command of the far end, `git-receive-pack '/path'` and nothing else, names.

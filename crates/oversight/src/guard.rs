@@ -23,7 +23,7 @@ pub(crate) mod trees;
 
 use crate::evaluate::Certainty;
 use crate::verdict::Verdict;
-use actions::lookup::{Content, Lookup, absolute, base_name};
+use actions::lookup::{Lookup, absolute, base_name};
 use shell::ir::Span;
 use shell::pattern;
 use shell::value::{for_people, has_hole};
@@ -126,7 +126,7 @@ impl Guard {
         if self.trust.iter().any(|folder| in_trust(folder)) {
             return Some(Thing::Trust);
         }
-        things::named(&path.to_lowercase(), &home.to_lowercase())
+        things::named(&path.to_lowercase(), home)
     }
 
     /// Returns `false` if no file below `target` can be a thing that is read.
@@ -290,8 +290,11 @@ impl Guard {
         let known = !has_hole(&joined) && !joined.contains(['*', '?', '[']);
         let mut real = plain;
         if thing.is_none() && known && touch != Touch::Named {
-            real = lookup.real(&joined);
-            thing = self.thing(&real, home);
+            let followed = lookup.real(&joined);
+            if followed != real {
+                thing = self.thing(&followed, home);
+                real = followed;
+            }
         }
         let (verdict, thing, does) = self.weigh(touch, thing, &real, home, lookup)?;
         let shown = for_people(written);
@@ -356,7 +359,7 @@ impl Guard {
 /// Whether a file or a directory with files is there, or may be.
 fn is_there(lookup: &dyn Lookup, directory: &str, name: &str) -> bool {
     let path = format!("{directory}/{name}");
-    !matches!(lookup.read(&path), Content::Missing) || !lookup.list(&path).is_empty()
+    lookup.has(&path)
 }
 
 /// A path with a pattern that means all hidden files: `.*`, `.[!.]*`, `.??*`.

@@ -13,8 +13,6 @@ pub mod tools;
 
 pub mod guard;
 
-mod scope;
-
 pub mod act;
 
 pub mod verdict;

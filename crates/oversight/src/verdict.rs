@@ -9,9 +9,9 @@ use crate::evaluate::{Certainty, Finding, Findings, Opaque};
 use crate::governance::{Recorded, Violation};
 use crate::grants::{Binding, Grants, Standing};
 use crate::guard::{Guard, Guarded};
-use crate::scope;
 use crate::tools;
 use actions::lookup::Lookup;
+use actions::scope::refusal;
 use actions::{Catalog, Set};
 use shell::ir::Span;
 
@@ -326,7 +326,7 @@ fn weigh_action(
             Binding::Broken(why) => Some(why.to_owned()),
             Binding::Scope(text) => found
                 .iter()
-                .find_map(|finding| scope::refusal(&text, finding, lookup)),
+                .find_map(|finding| refusal(&text, finding.performed(), lookup)),
         },
     };
     let Some(why) = why else {

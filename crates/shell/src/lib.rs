@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`value`] (what is known of a text), [`words`] (lists of names), [`ir`] (the picture), [`lower`] (the first parser, and the only place that knows it), [`second`]
 //! (the second opinion, compared with [`names`]), [`bodies`] (texts of here-documents, which are taken out first), [`limit`] (what is too deep or too long to be parsed at all),
-//! `retry` (what the first parser is told otherwise), [`escape`] (backslashes), [`pattern`] (`*`, `?` and their kin).
+//! `plain` (what needs no parser), `retry` (what the first parser is told otherwise), [`escape`] (backslashes), [`pattern`] (`*`, `?` and their kin).
 //! Nothing here evaluates.
 
 pub mod bodies;
@@ -22,6 +22,8 @@ pub mod lower;
 pub mod names;
 
 pub mod pattern;
+
+mod plain;
 
 mod retry;
 

@@ -40,12 +40,21 @@ pub fn program(text: &str) -> Result<Script, Refused> {
     Ok(read(text)?.0)
 }
 
-/// Parses a whole program; with it, the text that was parsed, in which here-documents may have no text.
+/// Parses a whole program; with it, the text that was parsed, in which here-documents may have no text. There is none
+/// where it can be read in one way only.
 ///
 /// # Errors
 /// It is too deep or too long, or no shell text.
-pub fn read(text: &str) -> Result<(Script, Cow<'_, str>), Refused> {
+pub fn read(text: &str) -> Result<(Script, Option<Cow<'_, str>>), Refused> {
     limit::check_length(text).map_err(Refused::Limit)?;
+    if let Some(script) = super::plain::read(text) {
+        return Ok((script, None));
+    }
+    parsed(text).map(|(script, text)| (script, Some(text)))
+}
+
+/// Parses a whole program, however plain it is.
+pub(super) fn parsed(text: &str) -> Result<(Script, Cow<'_, str>), Refused> {
     let bodies = Rc::new(Bodies::default());
     let (lowering, parsed) = Lowering::whole(text, &bodies)?;
     let script = caught(|| lowering.checked(&parsed))?;

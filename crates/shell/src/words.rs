@@ -56,9 +56,83 @@ macro_rules! __names {
 
 pub use crate::__names as names;
 
+/// The shapes of the words of a list, of which there are 256. Most words have none of them, and are not looked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shapes([u64; 4]);
+
+impl Shapes {
+    /// No word is in the list yet.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self([0; 4])
+    }
+
+    /// The same with one more word.
+    #[must_use]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the first part of a shape is below four"
+    )]
+    pub const fn with(mut self, word: &str) -> Self {
+        let (part, bit) = shape(word.as_bytes());
+        self.0[part] |= bit;
+        self
+    }
+
+    /// Returns `false` if the word is not in the list.
+    #[must_use]
+    pub fn may_hold(&self, word: &str) -> bool {
+        let (part, bit) = shape(word.as_bytes());
+        self.0.get(part).is_some_and(|bits| bits & bit != 0)
+    }
+}
+
+/// The place of a word among the shapes, by its length and its first and last sign.
+const fn shape(word: &[u8]) -> (usize, u64) {
+    let (Some(first), Some(last)) = (word.first(), word.last()) else {
+        return (0, 1);
+    };
+    let sum = first.wrapping_mul(31) ^ last.wrapping_mul(7);
+    let [sum, ..] = (sum as usize).wrapping_add(word.len()).to_le_bytes();
+    ((sum >> 6) as usize, 1 << (sum & 63))
+}
+
+/// A long list of names that programs are looked for in.
+#[derive(Clone, Copy, Debug)]
+pub struct Names {
+    words: &'static [&'static str],
+    shapes: Shapes,
+}
+
+impl Names {
+    /// Takes a list.
+    #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "the place is below the length")]
+    pub const fn new(words: &'static [&'static str]) -> Self {
+        let mut shapes = Shapes::none();
+        let mut at = 0;
+        while at < words.len() {
+            shapes = shapes.with(words[at]);
+            at += 1;
+        }
+        Self { words, shapes }
+    }
+
+    /// Returns `true` if the word is one of them.
+    #[must_use]
+    pub fn contains(&self, word: &str) -> bool {
+        self.shapes.may_hold(word) && self.words.contains(&word)
+    }
+
+    /// Returns them in the order in which they are written.
+    pub fn iter(&self) -> impl Iterator<Item = &'static str> {
+        self.words.iter().copied()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::names;
+    use super::{Names, names};
 
     #[test]
     fn words_are_divided_by_blanks() {
@@ -69,5 +143,14 @@ mod tests {
         assert_eq!(NAMES, ["a", "bc", "d-e", "."]);
         const NONE: &[&str] = names!("");
         assert!(NONE.is_empty());
+    }
+
+    #[test]
+    fn a_list_holds_its_names_and_no_other() {
+        static NAMES: Names = Names::new(names!("cat bat grep [ . sha256sum"));
+        assert!(NAMES.iter().all(|name| NAMES.contains(name)));
+        for other in ["", "ca", "cut", "bar", "grip", "]", "sha512sum", "é"] {
+            assert!(!NAMES.contains(other), "{other}");
+        }
     }
 }

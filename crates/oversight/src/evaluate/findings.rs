@@ -38,6 +38,18 @@ pub struct Finding {
     pub environment: Vec<String>,
 }
 
+impl Finding {
+    /// Returns the act itself, without how it was found.
+    pub(crate) fn performed(&self) -> actions::scope::Performed<'_> {
+        actions::scope::Performed {
+            action: &self.action,
+            words: &self.words,
+            directory: &self.directory,
+            environment: &self.environment,
+        }
+    }
+}
+
 /// A part of the command that could not be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {

@@ -1,14 +1,15 @@
 //! Git as a launcher: aliases, hooks that can be read, and settings and options whose value they run.
 
 use crate::guard::git_settings;
-use actions::lookup::{absolute, directory_of};
+use actions::git_config::settings_of;
+use actions::lookup::{Lookup as _, absolute, directory_of};
 use actions::{git_command, is_git_builtin};
 use shell::escape::with_words;
 use shell::value::{has_hole, unknown};
 use shell::words::names;
 
 use super::mistyped::is_unknown;
-use super::settings::{is_include, is_run, settings_of};
+use super::settings::{is_include, is_run};
 use super::world::File;
 use super::{Evaluator, Outcome};
 
@@ -205,17 +206,20 @@ impl Evaluator<'_> {
                 .written
                 .keys()
                 .any(|path| path.starts_with(&prefix));
-            if is_written || !self.world.lookup.list(&candidate).is_empty() {
+            if is_written {
                 return candidate;
             }
-            if let File::Text(text) = self.file(&candidate)
-                && let Some(linked) = text.trim().strip_prefix("gitdir:")
-            {
-                let linked = absolute(&directory, linked.trim());
-                let common = linked.split_once("/worktrees/");
-                return common
-                    .map_or(linked.as_str(), |(common, _)| common)
-                    .to_owned();
+            if self.world.lookup.has(&candidate) {
+                let File::Text(text) = self.file(&candidate) else {
+                    return candidate;
+                };
+                if let Some(linked) = text.trim().strip_prefix("gitdir:") {
+                    let linked = absolute(&directory, linked.trim());
+                    let common = linked.split_once("/worktrees/");
+                    return common
+                        .map_or(linked.as_str(), |(common, _)| common)
+                        .to_owned();
+                }
             }
             if directory == "/" || directory == "." {
                 return ".git".to_owned();

@@ -1,7 +1,7 @@
 //! Commands that git does not know: which others it may run in their place (`help.autocorrect`).
 
 use crate::guard::git_settings;
-use actions::lookup::{Content, absolute};
+use actions::lookup::{Lookup as _, absolute};
 use actions::{git_command, git_corrections, is_git_builtin};
 use shell::value::has_hole;
 use shell::words::names;
@@ -103,7 +103,7 @@ impl Evaluator<'_> {
         let folders = path.chain(PROGRAM_FOLDERS.iter().copied()).chain([&*own]);
         folders.filter(|folder| !has_hole(folder)).any(|folder| {
             let path = format!("{folder}/git-{verb}");
-            let is_there = self.world.lookup.read(&path) != Content::Missing;
+            let is_there = self.world.lookup.has(&path);
             is_there && self.world.lookup.may_start(&path)
         })
     }

@@ -22,7 +22,7 @@ use super::{Evaluator, Outcome, scripts, shells, wrapper};
 
 /// Whether a program runs code of another language.
 pub(crate) fn is_interpreter(name: &str) -> bool {
-    INTERPRETERS.contains(&name)
+    INTERPRETERS.contains(name)
 }
 
 /// `pnpm -w publish`: a switch of pnpm before its command, where npm takes a value.
@@ -61,7 +61,7 @@ impl Evaluator<'_> {
         if name == "jj" {
             self.program_alias(name, arguments);
         }
-        if RUNNERS.contains(&name) {
+        if RUNNERS.contains(name) {
             self.opaque(
                 "it runs recipes, scripts or tasks that are not read",
                 &format!("{name} {}", arguments.join(" ")),
@@ -83,7 +83,7 @@ impl Evaluator<'_> {
             return Outcome::unknown();
         }
         self.project_commands(name, arguments);
-        if BUILDERS.contains(&name) {
+        if BUILDERS.contains(name) {
             let mut texts = self.world.written.values().flatten();
             if texts.any(|text| self.acts_in(text)) {
                 self.opaque(
@@ -115,7 +115,7 @@ impl Evaluator<'_> {
                 &format!("{name} {}", arguments.join(" ")),
             );
         }
-        if is_started || !DATA.contains(&name) {
+        if is_started || !DATA.contains(name) {
             self.handed_on(name, arguments);
         }
         Outcome::unknown()
@@ -160,7 +160,7 @@ impl Evaluator<'_> {
                 )),
                 File::Missing
             );
-            if ORDINARY.contains(&module) && module != "unittest" && !shadowed {
+            if ORDINARY.contains(module) && module != "unittest" && !shadowed {
                 return;
             }
         }
@@ -227,8 +227,8 @@ impl Evaluator<'_> {
             words => self.linked(name, |this| this.run(words)),
         };
         let known = program_name(program);
-        let is_known = ORDINARY.contains(&known.as_str())
-            || DATA.contains(&known.as_str())
+        let is_known = ORDINARY.contains(known.as_str())
+            || DATA.contains(known.as_str())
             || self.starts(program)
             || wrapper::is_wrapper(&known);
         if !is_known {
@@ -273,7 +273,7 @@ impl Evaluator<'_> {
         self.catalog.is_program(&name)
             || shells::is_shell(&name)
             || is_interpreter(&name)
-            || RUNNERS.contains(&name.as_str())
+            || RUNNERS.contains(name.as_str())
             || self.is_script(word)
     }
 
@@ -346,12 +346,12 @@ impl Evaluator<'_> {
         for (at, word) in arguments.iter().enumerate() {
             if std::mem::replace(
                 &mut is_text,
-                CARRY_TEXT.contains(&word.as_str()) && name != "split" && name != "mail",
+                CARRY_TEXT.contains(word.as_str()) && name != "split" && name != "mail",
             ) {
                 continue;
             }
             let (head, value) = word.split_once('=').unwrap_or(("", word));
-            if CARRY_TEXT.contains(&head) && !(name == "split" && head == "--filter") {
+            if CARRY_TEXT.contains(head) && !(name == "split" && head == "--filter") {
                 continue;
             }
             let glued = word

@@ -61,10 +61,9 @@ pub(crate) fn program_name(program: &str) -> String {
             .to_owned();
     }
     let endings = [".exe", ".cmd", ".bat"];
-    let name = endings
-        .iter()
-        .find_map(|end| name.strip_suffix(end))
-        .unwrap_or(&name);
+    let ending = endings.iter().find(|end| name.ends_with(**end));
+    let mut name = name;
+    name.truncate(name.len().saturating_sub(ending.map_or(0, |end| end.len())));
     let is_digit = |one: char| one.is_ascii_digit() || one == '.';
     let versioned = VERSIONED.iter().find(|known| {
         name.strip_prefix(**known)
@@ -79,7 +78,7 @@ pub(crate) fn program_name(program: &str) -> String {
                 rest @ ("sed" | "env" | "find" | "xargs" | "tar" | "sort" | "split" | "nice"
                 | "timeout" | "stdbuf"),
             ) => rest.to_owned(),
-            _ => name.to_owned(),
+            _ => name,
         },
     }
 }
@@ -256,7 +255,7 @@ impl Evaluator<'_> {
             directory: &self.state.directory,
             home: &self.home,
             environment: &environment,
-            lookup: self.world.lookup,
+            lookup: &self.world.lookup,
             input: self
                 .state
                 .input()
@@ -264,8 +263,11 @@ impl Evaluator<'_> {
                 .filter(|text| !has_hole(text)),
         };
         // A pattern is a name of files that are not looked at.
-        let masked: Vec<String> = arguments.iter().map(|word| masked(word)).collect();
-        self.catalog.classify(name, &masked, &around)
+        if arguments.iter().any(|word| is_pattern(word)) {
+            let masked: Vec<String> = arguments.iter().map(|word| masked(word)).collect();
+            return self.catalog.classify(name, &masked, &around);
+        }
+        self.catalog.classify(name, arguments, &around)
     }
 
     /// Notes the actions that this program performs by itself.
@@ -327,13 +329,15 @@ const HANDLERS: &[(&[&str], Handler)] = handlers! {
     programs::FILTERS => |this, name, words| this.filter(name, words);
 };
 
+fn is_pattern(word: &str) -> bool {
+    !word.starts_with('-') && !word.contains('/') && word.contains(['*', '?', '['])
+}
+
 fn masked(word: &str) -> String {
-    let is_pattern =
-        !word.starts_with('-') && !word.contains('/') && word.contains(['*', '?', '[']);
-    if is_pattern {
-        return shell::value::unknown();
+    match is_pattern(word) {
+        true => shell::value::unknown(),
+        false => word.to_owned(),
     }
-    word.to_owned()
 }
 
 /// Whether a function may end before its end.

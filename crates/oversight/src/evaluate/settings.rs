@@ -1,5 +1,6 @@
 //! Git's settings: where they come from, how a file of them is read, and which values git runs.
 
+use actions::git_config::settings_of;
 use actions::lookup::{absolute, directory_of};
 use shell::words::names;
 
@@ -45,59 +46,6 @@ pub(crate) fn is_run(key: &str, value: &str) -> bool {
         || RUN_SETTINGS.contains(&key)
         || (key.ends_with(".path") && of_tool.iter().any(|start| key.starts_with(start)))
         || RUN_ENDINGS.iter().any(|ending| key.ends_with(ending))
-}
-
-/// Keys and values of a git configuration file, keys in lower case.
-pub(crate) fn settings_of(text: &str) -> Vec<(String, String)> {
-    let mut section = String::new();
-    let mut all = Vec::new();
-    for line in text.replace("\\\n", "").lines() {
-        let line = line.trim();
-        if let Some(head) = line.strip_prefix('[') {
-            let (head, rest) = head.split_once(']').unwrap_or((head, ""));
-            section = head
-                .replacen(" \"", ".", 1)
-                .trim_end_matches('"')
-                .to_ascii_lowercase();
-            if rest.trim().is_empty() {
-                continue;
-            }
-        }
-        let line = line
-            .rsplit_once(']')
-            .filter(|_| line.starts_with('['))
-            .map_or(line, |(_, rest)| rest.trim());
-        if line.starts_with(['#', ';']) || line.is_empty() {
-            continue;
-        }
-        let (key, value) = line.split_once('=').unwrap_or((line, "true"));
-        let value = unquoted(value.trim());
-        all.push((
-            format!("{section}.{}", key.trim().to_ascii_lowercase()),
-            value,
-        ));
-    }
-    all
-}
-
-fn unquoted(value: &str) -> String {
-    let mut text = String::new();
-    let mut characters = value.chars();
-    let mut quoted = false;
-    while let Some(character) = characters.next() {
-        match character {
-            '"' => quoted = !quoted,
-            '\\' => text.push(match characters.next() {
-                Some('n') => '\n',
-                Some('t') => '\t',
-                Some(other) => other,
-                None => '\\',
-            }),
-            '#' | ';' if !quoted => break,
-            other => text.push(other),
-        }
-    }
-    text.trim_end().to_owned()
 }
 
 impl Evaluator<'_> {

@@ -36,7 +36,7 @@ impl Evaluator<'_> {
         }
         let directory = self.state.directory.clone();
         let judge =
-            |path: &str| guard.judge(touch, path, &directory, &self.home, self.world.lookup);
+            |path: &str| guard.judge(touch, path, &directory, &self.home, &self.world.lookup);
         let found = judge(path).or_else(|| {
             let behind = self.world.behind_links(&absolute(&directory, path));
             behind.iter().find_map(|path| judge(path))
@@ -116,7 +116,7 @@ impl Evaluator<'_> {
                 self.guarded(guarded);
             }
         }
-        if let Some(guarded) = agents::start(name, arguments, &self.settings_variables()) {
+        if let Some(guarded) = agents::start(name, arguments, &|| self.settings_variables()) {
             self.guarded(guarded);
         }
         if !is_launcher {

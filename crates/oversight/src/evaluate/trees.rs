@@ -7,7 +7,9 @@ use crate::guard::Touch;
 use crate::guard::trees::{self, From, Tree};
 use crate::verdict::Verdict;
 use actions::git_command;
-use actions::lookup::{Content, Listing, Snapshot, Source, absolute, base_name, directory_of};
+use actions::lookup::{
+    Content, Listing, Lookup as _, Snapshot, Source, absolute, base_name, directory_of,
+};
 use shell::value::{HOLE, has_hole};
 
 use super::Evaluator;

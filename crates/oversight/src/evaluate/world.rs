@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::Touch;
 use crate::guard::trees::Packed;
-use actions::lookup::{Content, Lookup, absolute};
+use actions::lookup::{Content, Lookup, Remembered, absolute};
 use shell::value::{MAX_TEXT, has_hole, joined, unknown};
 
 use super::Evaluator;
@@ -28,7 +28,7 @@ pub(crate) enum File {
 
 /// What the machine holds, and what the command has changed of it.
 pub(crate) struct World<'a> {
-    pub(crate) lookup: &'a dyn Lookup,
+    pub(crate) lookup: Remembered<'a>,
     /// Files that the command itself writes, with their text where it is known.
     pub(crate) written: BTreeMap<String, Option<String>>,
     /// Directories whose files the command may have changed, and why that is not known.
@@ -61,7 +61,7 @@ pub(crate) struct World<'a> {
 impl<'a> World<'a> {
     pub(crate) fn new(lookup: &'a dyn Lookup) -> Self {
         Self {
-            lookup,
+            lookup: Remembered::new(lookup),
             written: BTreeMap::new(),
             changed: Vec::new(),
             settings: Vec::new(),

@@ -92,7 +92,11 @@ fn agent<'w>(name: &str, arguments: &'w [String]) -> Option<(&'static str, &'w [
 }
 
 /// Returns what stands against a program, if it is an agent. `variables` are those that the command sets for it.
-pub(crate) fn start(name: &str, arguments: &[String], variables: &[String]) -> Option<Guarded> {
+pub(crate) fn start(
+    name: &str,
+    arguments: &[String],
+    variables: &dyn Fn() -> Vec<String>,
+) -> Option<Guarded> {
     let (letters, arguments) = agent(name, arguments)?;
     if only_prints(arguments) {
         return None;
@@ -101,7 +105,7 @@ pub(crate) fn start(name: &str, arguments: &[String], variables: &[String]) -> O
         .iter()
         .find(|word| loosens(word, letters))
         .cloned();
-    let loose = option.or_else(|| variables.first().map(|name| format!("{name}=")));
+    let loose = option.or_else(|| variables().first().map(|name| format!("{name}=")));
     let (verdict, reason) = match loose {
         Some(loose) => {
             let loose = for_people(&loose);

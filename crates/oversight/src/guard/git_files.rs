@@ -1,19 +1,19 @@
 //! The files that a call of git is given by name, and what it does to them.
 
 use actions::git_command;
-use shell::words::names;
+use shell::words::{Names, names};
 
 use super::Touch;
 use super::programs::{Touches, has_flag, is_remote, operands, value};
 
 /// Verbs of git whose arguments are revisions, messages or files that are only read.
-const GIT_READS: &[&str] = names!(
+static GIT_READS: Names = Names::new(names!(
     "add annotate bisect blame branch cat-file check-attr check-ignore check-mailmap cherry cherry-pick commit \
     count-objects describe diff diff-files diff-index diff-tree difftool fetch for-each-ref fsck gc grep hash-object help \
     lfs log ls-files ls-remote ls-tree merge merge-base merge-tree name-rev notes pull push range-diff rebase reflog \
     remote reset rev-list rev-parse revert shortlog show show-branch show-ref stash status switch symbolic-ref tag \
     update-ref var verify-commit verify-tag version whatchanged write-tree"
-);
+));
 
 /// Options of git that name a file or folder that is written, whatever the verb.
 const GIT_OUTPUTS: &[&str] = names!(
@@ -55,7 +55,7 @@ pub(super) fn touched(arguments: &[String]) -> Touches {
         "clone" | "worktree" | "submodule" | "init" => Touch::Fill,
         "hash-object" | "add" | "diff" | "stash" | "archive" | "blame" | "show" => Touch::Read,
         "config" => return found,
-        verb if GIT_READS.contains(&verb) => {
+        verb if GIT_READS.contains(verb) => {
             let prefixes = value(rest, &["--prefix"]).into_iter();
             found.extend(prefixes.map(|path| (Touch::Fill, inside(path))));
             return found;

@@ -12,10 +12,10 @@ pub(crate) fn made(name: &str, arguments: &[String]) -> Vec<(String, String)> {
         "mount" => is_bind(arguments),
         _ => false,
     };
-    let mut words = operands(arguments);
     if !is_link {
         return Vec::new();
     }
+    let mut words = operands(arguments);
     let named = value(arguments, &["-t", "--target-directory"]);
     let folder = named.first().filter(|_| name != "mount");
     let place = match folder {

@@ -24,6 +24,9 @@ pub(crate) fn looks_for_ours(name: &str, arguments: &[String]) -> bool {
 
 /// Returns what stands against ending processes. `found`: the command has looked for ours.
 pub(crate) fn ends_ours(name: &str, arguments: &[String], found: bool) -> Option<Guarded> {
+    if !matches!(name, "killall" | "pkill" | "skill" | "kill") {
+        return None;
+    }
     let words = operands(arguments);
     let is_number = |word: &&String| word.chars().all(|one| one.is_ascii_digit());
     let ends = match name {

@@ -1,7 +1,7 @@
 //! Which words of a program are files that it reads, writes or removes. One function per family of programs.
 
 use actions::lookup::base_name;
-use shell::words::names;
+use shell::words::{Names, names};
 
 use super::Touch;
 use super::excludes;
@@ -13,33 +13,33 @@ use super::searches;
 pub(crate) type Touches = Vec<(Touch, String)>;
 
 /// Programs that do not look into the files that they are given.
-const NAMERS: &[&str] = names!(
+static NAMERS: Names = Names::new(names!(
     "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type man lsattr getfacl \
     mountpoint pathchk namei pgrep pidof"
-);
+));
 
 /// Programs that only read the files that they are given.
-const READERS: &[&str] = names!(
+static READERS: Names = Names::new(names!(
     "cat bat batcat less more head tail tac nl od hexdump strings file wc \
     grep egrep fgrep rg ag ack diff cmp comm sort cut tr column jq yq awk gawk mawk sed gsed md5sum sha1sum sha256sum sha512sum shasum cksum b2sum b3sum base64 base32 gbase64 basenc uuencode \
     openssl gpg source . glow view fold fmt paste join rev iconv expand pr look xargs strace ltrace \
     delta difft colordiff bcat xxd uniq cksum sum zcat gzcat sops age hexyl \
     jsonlint yamllint shellcheck taplo check-jsonschema markdownlint cloc scc tokei"
-);
+));
 
 /// Programs that change the files that they are given.
-const WRITERS: &[&str] = names!(
+static WRITERS: Names = Names::new(names!(
     "tee sponge touch mkdir truncate chmod chown chgrp chattr setfacl mkfifo mknod ed ex vi vim nvim nano pico \
     emacs micro hx code subl patch unlink shred rmdir split csplit fallocate dos2unix unix2dos gzip bzip2 xz zstd \
     lz4 compress setfattr xattr codesign strip install-name-tool crudini inplace"
-);
+));
 
 /// Programs that only run or pass on what they are given; what they run is looked at by itself.
-const LAUNCHERS: &[&str] = names!(
+static LAUNCHERS: Names = Names::new(names!(
     "npx bunx uvx pipx find parallel ssh \
     roleos roleos-hook roleos-watch echo printf exit return export declare local set cd pushd popd exec eval trap alias cross-env \
     kill sleep claude codex gemini cursor-agent copilot"
-);
+));
 
 /// Programs whose first word is a pattern or a script.
 const PATTERN_FIRST: &[&str] = names!("grep egrep fgrep rg ag ack sed gsed awk gawk mawk jq yq");
@@ -269,7 +269,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         "yq" => has_flag(arguments, "i", &["--inplace", "--in-place"]),
         "awk" | "gawk" => value(arguments, &["-i"]).contains(&"inplace"),
         "sort" => false,
-        _ => WRITERS.contains(&name),
+        _ => WRITERS.contains(name),
     };
     if in_place {
         for path in operands(arguments) {
@@ -277,7 +277,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         }
         return;
     }
-    if READERS.contains(&name) {
+    if READERS.contains(name) {
         let pattern = PATTERN_FIRST.contains(&name)
             && !has_flag(arguments, "ef", &["--regexp", "--file", "--expression"]);
         for path in operands(arguments).into_iter().skip(usize::from(pattern)) {
@@ -303,7 +303,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         }
         _ => {}
     }
-    if LAUNCHERS.contains(&name) || NAMERS.contains(&name) {
+    if LAUNCHERS.contains(name) || NAMERS.contains(name) {
         return;
     }
     // The script of an interpreter is read.

@@ -34,12 +34,8 @@ impl Lookup for Machine {
         names.iter().map(ToString::to_string).collect()
     }
 
-    fn real(&self, path: &str) -> String {
-        let path = absolute("/", path);
-        match path.strip_prefix("/w/link") {
-            Some(rest) => format!("/w/.role-os{rest}"),
-            None => path,
-        }
+    fn link(&self, path: &str) -> Option<String> {
+        (path == "/w/link").then(|| ".role-os".to_owned())
     }
 }
 

@@ -174,7 +174,7 @@ pub(super) fn located(path: &str, home: &str) -> Option<(Thing, String)> {
             .collect();
         Some((thing, format!("/{}", folder.join("/"))))
     });
-    found.or_else(|| Some((start_file(&lower, &home.to_lowercase())?, home.to_owned())))
+    found.or_else(|| Some((start_file(&lower, home)?, home.to_owned())))
 }
 
 /// Returns the thing that begins at the first of these parts.
@@ -242,15 +242,18 @@ fn start_file(lower: &str, home: &str) -> Option<Thing> {
             .iter()
             .any(|name| is_within(path, name) || can_be(path, name))
     };
-    let at_home = lower
-        .strip_prefix(home)
-        .filter(|_| home.len() > 1)
-        .and_then(|rest| rest.strip_prefix('/'))
-        // `$HOME` of somebody else, or one that is not known.
-        .or_else(|| {
-            let (first, rest) = lower.trim_start_matches('/').split_once('/')?;
-            (has_hole(first) || first == "root").then_some(rest)
-        });
+    let below_home = || {
+        let home = home.to_lowercase();
+        let rest = lower.strip_prefix(&home).filter(|_| home.len() > 1);
+        rest.and_then(|rest| rest.strip_prefix('/'))
+            // `$HOME` of somebody else, or one that is not known.
+            .or_else(|| {
+                let (first, rest) = lower.trim_start_matches('/').split_once('/')?;
+                (has_hole(first) || first == "root").then_some(rest)
+            })
+    };
+    // All of them are hidden files.
+    let at_home = lower.contains("/.").then(below_home).flatten();
     let system = SYSTEM_START_FILES.iter().any(|file| is_within(lower, file));
     (system || at_home.is_some_and(in_home)).then_some(Thing::StartFile)
 }

@@ -84,7 +84,7 @@ impl Evaluator<'_> {
         });
         let is_script = match name {
             "yarn" if matches!(verb, "deploy" | "pub") => true,
-            "yarn" | "pnpm" | "bun" => !verb.is_empty() && !OF_MANAGERS.contains(&verb),
+            "yarn" | "pnpm" | "bun" => !verb.is_empty() && !OF_MANAGERS.contains(verb),
             "cargo" => !verb.is_empty() && !OF_CARGO.contains(&verb) && !verb.starts_with('+'),
             _ => false,
         };

@@ -5,10 +5,9 @@
 
 use serde_json::Value;
 
-use crate::evaluate::Finding;
-use crate::evaluate::settings::settings_of;
-use actions::lookup::{Content, Lookup, absolute, base_name, directory_of};
-use actions::{GitCall, git_command, repository};
+use crate::git_config::settings_of;
+use crate::lookup::{Content, Lookup, absolute, base_name, directory_of};
+use crate::{GitCall, git_command, repository};
 use shell::pattern;
 use shell::words::names;
 
@@ -38,9 +37,23 @@ impl Aim {
     }
 }
 
+/// An act as it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Performed<'a> {
+    /// The id of the action.
+    pub action: &'a str,
+    /// The program and its arguments; for a tool that is no shell, its name and its input as JSON.
+    pub words: &'a [String],
+    /// Where it is performed.
+    pub directory: &'a str,
+    /// Variables of the command that steer the program.
+    pub environment: &'a [String],
+}
+
 /// Says why an act is not covered by the scope of its grant; None when it is.
-pub(crate) fn refusal(scope: &str, finding: &Finding, lookup: &dyn Lookup) -> Option<String> {
-    let aims = match aims(finding, lookup) {
+#[must_use]
+pub fn refusal(scope: &str, act: Performed<'_>, lookup: &dyn Lookup) -> Option<String> {
+    let aims = match aims(act, lookup) {
         Ok(aims) => aims,
         Err(why) => {
             return Some(format!(
@@ -76,31 +89,27 @@ fn fits(scope: &str, aim: &Aim) -> bool {
     })
 }
 
-fn aims(finding: &Finding, lookup: &dyn Lookup) -> Target {
+fn aims(act: Performed<'_>, lookup: &dyn Lookup) -> Target {
     let unknown = shell::value::for_people("\u{FFFF}");
-    if finding.words.iter().any(|word| word.contains(&unknown))
-        || finding.directory.contains(&unknown)
-    {
+    if act.words.iter().any(|word| word.contains(&unknown)) || act.directory.contains(&unknown) {
         return Err("a part of the command is not known before it runs");
     }
-    let Some((program, arguments)) = finding.words.split_first() else {
+    let Some((program, arguments)) = act.words.split_first() else {
         return Err("the command is not known");
     };
     if let Some(input) = by_tool(program, arguments) {
-        return tool(&finding.action, &input);
+        return tool(act.action, &input);
     }
-    if !finding.environment.is_empty() {
+    if !act.environment.is_empty() {
         return Err("variables of the command change what it aims at");
     }
-    match finding.action.as_str() {
+    match act.action {
         "npm:publish" if matches!(program.as_str(), "npm" | "pnpm" | "yarn" | "bun") => {
-            npm(arguments, &finding.directory, lookup)
+            npm(arguments, act.directory, lookup)
         }
-        "pypi:publish" => pypi(program, arguments, &finding.directory, lookup),
-        "git:push" => push(arguments, &finding.directory, lookup),
-        id if id.starts_with("gh:") && program == "gh" => {
-            github(arguments, &finding.directory, lookup)
-        }
+        "pypi:publish" => pypi(program, arguments, act.directory, lookup),
+        "git:push" => push(arguments, act.directory, lookup),
+        id if id.starts_with("gh:") && program == "gh" => github(arguments, act.directory, lookup),
         _ => Err("the target of this action cannot be read from a command"),
     }
 }
@@ -444,6 +453,3 @@ fn bare_repository(address: &str) -> String {
         _ => path.to_owned(),
     }
 }
-
-#[cfg(test)]
-mod tests;

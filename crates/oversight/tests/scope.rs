@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::grants::Grants;
-use crate::verdict::{Decision, Place, Policy, Verdict, decide_command, decide_tool};
-use actions::lookup::{Content, Lookup};
+use oversight::grants::Grants;
+use oversight::lookup::{Content, Lookup};
+use oversight::verdict::{Decision, Place, Policy, Verdict, decide_command, decide_tool};
 
 struct Files(BTreeMap<&'static str, &'static str>);
 
