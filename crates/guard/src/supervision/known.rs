@@ -59,7 +59,9 @@ impl Search {
         let parts: Vec<PathBuf> = folders.iter().flat_map(parts).collect();
         let mut distinct: Vec<PathBuf> = Vec::with_capacity(folders.len() + parts.len());
         for folder in folders.into_iter().chain(parts) {
-            if !distinct.contains(&folder) {
+            // Component by component would take as long as looking at them.
+            let is_known = |one: &PathBuf| one.as_os_str() == folder.as_os_str();
+            if !distinct.iter().any(is_known) {
                 distinct.push(folder);
             }
         }
