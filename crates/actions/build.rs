@@ -26,11 +26,8 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
     let mut actions = String::new();
     let mut examples = String::new();
     let mut rules = Vec::new();
-    for action in table
-        .get("action")
-        .and_then(Value::as_array)
-        .ok_or("no actions")?
-    {
+    let listed = table.get("action").and_then(Value::as_array);
+    for (number, action) in listed.ok_or("no actions")?.iter().enumerate() {
         let text = |key: &str| action.get(key).and_then(Value::as_str);
         let list = |key: &str| {
             let items = action
@@ -61,7 +58,11 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
         for rule in list("rules") {
             let (programs, rest) = rule.split_once(' ').unwrap_or((rule, ""));
             let rest = format!("{rest}{harmless}");
-            rules.extend(programs.split('|').map(|name| (name, id, rest.clone())));
+            rules.extend(
+                programs
+                    .split('|')
+                    .map(|name| (name, id, rest.clone(), number)),
+            );
         }
         for (key, is_match) in [("must_match", true), ("must_not_match", false)] {
             let mut given = list(key).peekable();
@@ -72,6 +73,10 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
         }
     }
     rules.sort();
+    let rules: Vec<_> = rules
+        .into_iter()
+        .map(|(name, _, rest, number)| (name, number, rest))
+        .collect();
     let words = |table: &Value, name: &str| {
         let text = table.get(name).and_then(Value::as_str).unwrap_or_default();
         format!("&{:?}", text.split_whitespace().collect::<Vec<_>>())
@@ -103,8 +108,8 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
     let aliases = aliases(part("aliases")?)?;
     Ok(format!(
         "pub(crate) static ACTIONS: &[Known] = &[{actions}];\n\
-         /// Program, action and the rest of the rule, in the order of the programs.\n\
-         pub(crate) static RULES: &[(&str, &str, &str)] = &{rules:?};\n\
+         /// Program, number of the action and the rest of the rule, in the order of the programs.\n\
+         pub(crate) static RULES: &[(&str, usize, &str)] = &{rules:?};\n\
          static OPTIONS: &[(&str, &[&str])] = &[{options}];\n\
          static SENDERS: &[request::Sender] = &[{senders}];\n\
          /// Where programs keep aliases that they resolve by themselves.\n\

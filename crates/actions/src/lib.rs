@@ -20,7 +20,6 @@ pub mod scope;
 mod words;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 pub use correction::git_corrections;
 pub use rule::check as check_rule;
@@ -202,12 +201,18 @@ impl Catalog {
             names.into_iter().map(move |name| (name, rule.clone()))
         };
         let own: Vec<(String, Rule)> = rules.into_iter().flat_map(split).collect();
-        let gating = actions.iter().filter(|action| action.set.needs_grant());
-        let gating: BTreeSet<&str> = gating.map(|action| action.id.as_ref()).collect();
-        let gates = |id: &str| gating.contains(id);
-        let known = RULES.iter().filter(|(_, id, _)| gates(id));
+        let gates = |id: &str| {
+            let mut gating = actions.iter().filter(|action| action.set.needs_grant());
+            gating.any(|action| action.id == id)
+        };
+        let gating: Vec<bool> = ACTIONS.iter().map(|known| gates(known.id)).collect();
+        let known = RULES
+            .iter()
+            .filter(|(_, number, _)| gating.get(*number) == Some(&true));
         let mut programs: Vec<Cow<'static, str>> =
             known.map(|(program, ..)| Cow::Borrowed(*program)).collect();
+        // In the order of the programs already.
+        programs.dedup();
         let mine = own.iter().filter(|(_, rule)| gates(&rule.action));
         programs.extend(mine.map(|(program, _)| Cow::Owned(program.clone())));
         programs.sort_unstable();
@@ -297,7 +302,7 @@ impl Catalog {
             .iter()
             .skip(from)
             .take_while(|(name, ..)| *name == program);
-        let known = known.map(|(_, id, rest)| (*id, *rest));
+        let known = known.filter_map(|(_, number, rest)| Some((ACTIONS.get(*number)?.id, *rest)));
         let own = self.own.iter().filter(|(name, _)| name == program);
         let own = own.map(|(_, rule)| {
             (
@@ -390,7 +395,8 @@ mod tests {
 
     #[test]
     fn every_rule_can_be_read_and_a_wrong_one_is_named() {
-        for (program, id, rest) in RULES {
+        for (program, number, rest) in RULES {
+            let id = ACTIONS[*number].id;
             assert_eq!(check_rule(&format!("{program} {rest}")), Ok(()), "{id}");
         }
         for (rule, part) in [

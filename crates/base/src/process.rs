@@ -37,6 +37,16 @@ pub fn outlives_its_terminal() -> bool {
     status.map_or(true, |status| ignores(&status, SIGHUP).unwrap_or(true))
 }
 
+/// How far behind others is worked that nobody waits for.
+const NICENESS: i32 = 10;
+
+/// Lets other processes go first, for work that nobody waits for.
+pub fn stand_back() {
+    let own = rustix::process::getpriority_process(None).unwrap_or(NICENESS);
+    // Where the system refuses, it takes its turns like any other.
+    rustix::process::setpriority_process(None, own.max(NICENESS)).ok();
+}
+
 /// Whether a process with this `status` of `/proc` ignores a signal.
 fn ignores(status: &str, signal: i32) -> Option<bool> {
     let line = status
@@ -262,6 +272,16 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_back_does_not_come_forward_again() {
+        let niceness = || rustix::process::getpriority_process(None).unwrap();
+        stand_back();
+        assert!(niceness() >= NICENESS);
+        rustix::process::setpriority_process(None, NICENESS + 5).unwrap();
+        stand_back();
+        assert_eq!(niceness(), NICENESS + 5);
+    }
 
     #[test]
     fn an_ignored_signal_is_a_bit_of_the_mask() {

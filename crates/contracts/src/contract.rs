@@ -3,12 +3,12 @@
 
 use std::sync::OnceLock;
 
-use regex::{Regex, RegexBuilder};
+use regex_lite::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use super::constraint::Constraint;
 use super::problem::{At, Problem, Problems, Weight, list_of_names};
-use super::schema::Schema;
+use super::schema;
 use super::script;
 
 /// More parameters or constraints of one tool are not read.
@@ -26,7 +26,7 @@ pub(super) struct Contract {
     pub(super) params: Vec<Param>,
     pub(super) constraints: Vec<Constraint>,
     pub(super) state: Option<Map<String, Value>>,
-    pub(super) schema: Option<Schema>,
+    pub(super) schema: Option<Value>,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -116,10 +116,9 @@ impl Pattern {
     }
 }
 
-fn compile(source: &str) -> Result<Regex, regex::Error> {
+fn compile(source: &str) -> Result<Regex, regex_lite::Error> {
     RegexBuilder::new(source)
         .size_limit(MAX_PATTERN)
-        .dfa_size_limit(MAX_PATTERN)
         .nest_limit(MAX_NESTING)
         .build()
 }
@@ -180,7 +179,7 @@ impl Contract {
             params,
             constraints,
             state,
-            schema: entry.get("schema").cloned().map(Schema::new),
+            schema: entry.get("schema").cloned(),
             problems: problems.0,
         }
     }
@@ -202,7 +201,7 @@ impl Contract {
                 });
             }
         }
-        if let Some(error) = self.schema.as_ref().and_then(Schema::error) {
+        if let Some(error) = self.schema.as_ref().and_then(schema::error) {
             problems.error(At::Key(&at, "schema"), error);
         }
         problems.0

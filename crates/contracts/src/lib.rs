@@ -25,6 +25,7 @@ use serde_json::{Map, Value};
 use contract::Contract;
 use problem::{At, Problems};
 pub use problem::{Problem, Weight};
+pub use schema::{OwnSchemas, Schemas};
 
 /// A larger catalogue is not read.
 pub const MAX_TEXT: usize = 4 << 20;
@@ -51,6 +52,8 @@ pub struct World<'a> {
     pub home: &'a str,
     /// The files.
     pub files: &'a dyn Files,
+    /// Who holds values against JSON Schemas.
+    pub schemas: &'a dyn Schemas,
 }
 
 /// Files, as far as contracts ask about them. Paths are absolute, without `.` and `..`.
@@ -218,7 +221,7 @@ impl Contracts {
             }
         }
         if let Some(schema) = &contract.schema {
-            for text in schema.violations(input) {
+            for text in schema::violations(schema, input, world.schemas) {
                 notes.add(Level::Schema, text, None);
             }
         }

@@ -1,6 +1,6 @@
-//! The JSON Schema of a tool, for what the floor's own rules cannot say. Compiled only for a call of that very tool.
+//! The JSON Schema of a tool, for what the floor's own rules cannot say. Looked at only for a call of that very tool.
 
-use std::sync::{Arc, OnceLock};
+use std::fmt;
 
 use json_schema::Schema as Compiled;
 use serde_json::Value;
@@ -8,53 +8,51 @@ use serde_json::Value;
 /// More findings of one call are not told.
 const MAX_TOLD: usize = 5;
 
-/// One schema.
-#[derive(Clone, Debug)]
-pub(super) struct Schema {
-    source: Value,
-    compiled: OnceLock<Result<Arc<Compiled>, String>>,
+/// Holds values against JSON Schemas. A program that must be small and start quickly has another one do it.
+pub trait Schemas: fmt::Debug {
+    /// Returns which parts of the value the schema refuses, as a JSON pointer and a reason each. Nothing when the schema
+    /// cannot be used.
+    fn violations(&self, schema: &Value, value: &Value) -> Vec<(String, String)>;
 }
 
-impl Schema {
-    pub(super) fn new(source: Value) -> Self {
-        Self {
-            source,
-            compiled: OnceLock::new(),
-        }
-    }
+/// Does it in this program.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnSchemas;
 
-    fn compiled(&self) -> Result<&Compiled, &String> {
-        let compiled = self.compiled.get_or_init(|| build(&self.source));
-        compiled.as_ref().map(Arc::as_ref)
-    }
-
-    /// Why it cannot be used.
-    pub(super) fn error(&self) -> Option<String> {
-        self.compiled().err().cloned()
-    }
-
-    /// What of the arguments it refuses, where and why. Nothing when it cannot be used.
-    pub(super) fn violations(&self, input: &Value) -> Vec<String> {
-        let Ok(schema) = self.compiled() else {
+impl Schemas for OwnSchemas {
+    fn violations(&self, schema: &Value, value: &Value) -> Vec<(String, String)> {
+        let Ok(schema) = compiled(schema) else {
             return Vec::new();
         };
-        let violations = schema.violations(input).into_iter();
+        let violations = schema.violations(value).into_iter();
         let proved = violations.filter(|violation| !violation.is_circle);
-        let notes = proved
+        proved
             .take(MAX_TOLD)
-            .map(|violation| match violation.place.as_str() {
-                "" => format!("by its schema: {}", violation.reason),
-                place => format!("'{place}' by its schema: {}", violation.reason),
-            });
-        notes.collect()
+            .map(|violation| (violation.place, violation.reason))
+            .collect()
     }
 }
 
-fn build(source: &Value) -> Result<Arc<Compiled>, String> {
+/// Why a schema cannot be used.
+pub(super) fn error(source: &Value) -> Option<String> {
+    compiled(source).err()
+}
+
+/// Says what of the arguments the schema refuses, where and why.
+pub(super) fn violations(source: &Value, input: &Value, schemas: &dyn Schemas) -> Vec<String> {
+    let found = schemas.violations(source, input).into_iter();
+    let notes = found
+        .take(MAX_TOLD)
+        .map(|(place, reason)| match place.as_str() {
+            "" => format!("by its schema: {reason}"),
+            place => format!("'{place}' by its schema: {reason}"),
+        });
+    notes.collect()
+}
+
+fn compiled(source: &Value) -> Result<Compiled, String> {
     if !source.is_object() {
         return Err("has to be an object".to_owned());
     }
-    Compiled::new(source)
-        .map(Arc::new)
-        .map_err(|error| format!("is no JSON Schema that can be used: {error}"))
+    Compiled::new(source).map_err(|error| format!("is no JSON Schema that can be used: {error}"))
 }

@@ -7,13 +7,14 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
-use contracts::{Contracts, Files, Level, NoFiles, Note, Weight, World, advice};
+use contracts::{Contracts, Files, Level, NoFiles, Note, OwnSchemas, Weight, World, advice};
 use serde_json::{Map, Value, json};
 
 const WORLD: World<'static> = World {
     directory: "/repo",
     home: "/home/dev",
     files: &NoFiles,
+    schemas: &OwnSchemas,
 };
 
 const HERE: World<'static> = World {

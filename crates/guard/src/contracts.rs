@@ -1,9 +1,12 @@
 //! The contracts of tools, as a file: the workspace's own, else those that are shipped. Reads; judges nothing.
+//! [`beside`] has another program hold calls against JSON Schemas.
+
+pub mod beside;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use ::contracts::{Contracts, MAX_TEXT, NoFiles, Note, World};
+use ::contracts::{Contracts, MAX_TEXT, NoFiles, Note, Schemas, World};
 use oversight::{Call, Place};
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,6 +14,8 @@ use serde_json::Value;
 use base::command_lookup::Disk;
 use base::files::{self, FileError};
 use base::workspace::Workspace;
+
+pub use ::contracts::OwnSchemas;
 
 /// Contracts for the built-in tools of the usual coding agents. `init` writes them into a workspace that has none.
 pub const SHIPPED: &str = include_str!("contracts/shipped.json");
@@ -77,11 +82,12 @@ impl Source {
 
     /// Returns what the contract of its tool says to a call, as one sentence.
     #[must_use]
-    pub fn advice(&self, call: &Call<'_>) -> Option<String> {
+    pub fn advice(&self, call: &Call<'_>, schemas: &dyn Schemas) -> Option<String> {
         let world = World {
             directory: call.place.directory,
             home: call.place.home,
             files: &Disk,
+            schemas,
         };
         let notes = self
             .contract_of(call.tool)
@@ -173,6 +179,7 @@ pub fn try_corpus(
             directory: call.cwd.as_deref().unwrap_or(place.directory),
             home: place.home,
             files: &NoFiles,
+            schemas: &OwnSchemas,
         };
         let notes = contracts.check(&call.tool, &call.input, world);
         if !notes.is_empty() {
@@ -228,6 +235,7 @@ mod tests {
             directory: PLACE.directory,
             home: PLACE.home,
             files: &NoFiles,
+            schemas: &OwnSchemas,
         };
         let notes = contracts.check(tool, input, world);
         let texts: Vec<_> = notes.iter().map(|note| note.text.as_str()).collect();

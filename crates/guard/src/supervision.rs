@@ -1,7 +1,7 @@
 //! Runs a command under supervision: every program that it or its descendants start is judged when it is about to begin.
 //!
 //! [`rule`] decides, [`cover`] knows which executions belong to an act that was let through, [`let_through`] what the hook has let through, [`copies`] which files are one of
-//! the [`known`] programs under another name, by what [`elf`] reads of them.
+//! the [`known`] programs under another name, by what [`elf`] reads of them, [`ruled_out`] which were found not to be.
 //! [`probe`] tells whether this machine allows it, [`proof`] whether a session's commands really are supervised,
 //! [`withheld`] which variables they do not get. The mechanism is the crate `supervise`; what is gated, granted and approved is [`crate::hook::Bench`].
 
@@ -13,6 +13,7 @@ pub(crate) mod let_through;
 pub mod probe;
 pub mod proof;
 mod rule;
+mod ruled_out;
 mod withheld;
 
 use std::ffi::OsString;

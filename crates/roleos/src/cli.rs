@@ -100,6 +100,9 @@ pub enum Command {
     /// Ask the conformance specialist about a call; the hook starts this.
     #[command(hide = true)]
     Consult(command::consult::Args),
+    /// Hold a call against the JSON Schema of its tool; the hook starts this.
+    #[command(hide = true)]
+    Fits,
     /// Roles people write: a catalog of versioned, translated prompts.
     #[command(subcommand)]
     Catalog(command::catalog::Command),

@@ -13,6 +13,7 @@ pub mod events;
 pub mod explain;
 pub mod explain_route;
 pub mod feedback;
+pub mod fits;
 pub mod grant;
 pub mod hook;
 pub mod init;

@@ -81,6 +81,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::Doctor => command::doctor::run(ui, &context),
         Command::PrePush(args) => command::pre_push::run(place, args),
         Command::Consult(args) => command::consult::run(&context, args),
+        Command::Fits => command::fits::run(),
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
         Command::Run(args) => command::run::run(args, place),

@@ -339,7 +339,7 @@ impl Oversight {
                 Unfollowed::Deny => OnOpaque::Deny,
             },
             enforce_scope: self.enforce_scope,
-            ..Policy::default()
+            guard: Guard::default(),
         }
     }
 

@@ -27,8 +27,10 @@ pub fn is_tracked(path: &Path) -> bool {
     // A link leads elsewhere, perhaps to a file that is tracked under another name.
     by_name
         || path.canonicalize().is_ok_and(|real| {
-            real.parent()
-                .is_some_and(|folder| is_tracked_here(folder, &real))
+            real != path
+                && real
+                    .parent()
+                    .is_some_and(|folder| is_tracked_here(folder, &real))
         })
 }
 

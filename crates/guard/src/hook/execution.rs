@@ -97,7 +97,8 @@ impl Bench {
         let mut journal = desk.journal(&self.event(directory))?;
         let reason = format!("exit code {code}");
         journal.push(desk.agent_name(), desk.now_ns, Record::End(End { reason }));
-        journal.commit(true)
+        // The seal that follows is durable; without it a session whose process is gone is over all the same.
+        journal.commit(false)
     }
 
     fn event(&self, directory: &str) -> Event {

@@ -20,6 +20,7 @@ use super::{Progress, around, notes, words};
 use crate::agents::{Answer, Event};
 use crate::approvals::{self, Taken};
 use crate::contracts;
+use crate::contracts::beside::Beside;
 use crate::second_seam;
 use crate::supervision::{let_through, proof};
 use base::command_lookup::Disk;
@@ -284,7 +285,7 @@ impl<'a> Judging<'a> {
     /// Returns what the contract of the tool says; nothing when the contracts cannot be read.
     fn advice(&self) -> Option<String> {
         let source = contracts::Source::of(&self.desk.workspace).ok()?;
-        source.advice(&self.call())
+        source.advice(&self.call(), &Beside)
     }
 
     /// Whether grants and approvals may be believed in this session.

@@ -13,6 +13,7 @@ use supervise::{Exec, FileState};
 
 use super::elf::Elf;
 use super::known::{Known, Search};
+use super::ruled_out::RuledOut;
 
 /// Folders that only the system's own tools change: there a file is what its name says.
 const OF_SYSTEM: &[&str] = &[
@@ -38,6 +39,8 @@ pub(super) struct Copies {
     search: Search,
     /// Looked up when the first unknown file is executed.
     known: Option<Vec<Known>>,
+    /// Read at the same time.
+    ruled_out: Option<RuledOut>,
     /// What files were found to be.
     seen: HashMap<FileState, Option<String>>,
 }
@@ -47,6 +50,7 @@ impl Copies {
         Self {
             search,
             known: None,
+            ruled_out: None,
             seen: HashMap::new(),
         }
     }
@@ -85,15 +89,31 @@ impl Copies {
         // What was changed a moment ago can change again without showing it.
         let is_fresh = state.is_fresh();
         let search = &self.search;
-        let known = self.known.get_or_insert_with(|| search.find(wanted));
-        let name = recognise(known, state.file(), place);
+        let ruled_out = self.ruled_out.get_or_insert_with(|| search.ruled_out());
+        let name = match ruled_out.holds(&state) {
+            true => None,
+            false => {
+                let known = self.known.get_or_insert_with(|| search.find(wanted));
+                recognise(known, state.file(), place)
+            }
+        };
         if self.seen.len() >= MAX_SEEN {
             self.seen.clear();
         }
         if !is_fresh {
+            if name.is_none() {
+                ruled_out.add(&state);
+            }
             self.seen.insert(state, name.clone());
         }
         name
+    }
+
+    /// Keeps for the next command which files were found to be none of the programs.
+    pub(super) fn keep(&mut self) {
+        if let Some(ruled_out) = &mut self.ruled_out {
+            ruled_out.keep();
+        }
     }
 }
 

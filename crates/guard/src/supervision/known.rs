@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use supervise::FileState;
 
 use super::elf::{Elf, Mark};
+use super::ruled_out::RuledOut;
 
 /// Where git keeps its parts, beside the folder of its program.
 const PARTS_OF_GIT: [&str; 2] = ["../libexec/git-core", "../lib/git-core"];
@@ -39,6 +40,10 @@ pub(super) struct Search {
     kept: Option<PathBuf>,
 }
 
+/// Ends of the names of what is kept: the list, and files that are none of it.
+const LIST: &str = "json";
+const RULED_OUT: &str = "others";
+
 /// A list that was kept.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
@@ -52,8 +57,16 @@ impl Search {
     pub(super) fn of(folders: Vec<PathBuf>) -> Self {
         let parts = |folder: &PathBuf| PARTS_OF_GIT.map(|part| folder.join(part));
         let parts: Vec<PathBuf> = folders.iter().flat_map(parts).collect();
+        let mut distinct: Vec<PathBuf> = Vec::with_capacity(folders.len() + parts.len());
+        for folder in folders.into_iter().chain(parts) {
+            // Component by component would take as long as looking at them.
+            let is_known = |one: &PathBuf| one.as_os_str() == folder.as_os_str();
+            if !distinct.iter().any(is_known) {
+                distinct.push(folder);
+            }
+        }
         Self {
-            folders: folders.into_iter().chain(parts).collect(),
+            folders: distinct,
             kept: None,
         }
     }
@@ -65,9 +78,17 @@ impl Search {
         let depends = [path.as_encoded_bytes(), b"\n", names.as_bytes()].concat();
         let name = hex::encode(base::digest(&depends).get(..16).unwrap_or_default());
         Self {
-            kept: state.map(|state| state.join(FOLDER).join(name).with_extension("json")),
+            kept: state.map(|state| state.join(FOLDER).join(name).with_extension(LIST)),
             ..Self::of(folders)
         }
+    }
+
+    /// Reads which files are known to be none of the programs.
+    pub(super) fn ruled_out(&self) -> RuledOut {
+        let kept = self.kept.as_ref();
+        // Where there is no list, there is nothing beside it.
+        let kept = kept.map(|kept| kept.with_extension(RULED_OUT));
+        RuledOut::read(kept, &self.folders)
     }
 
     /// Finds every program that is judged by its name, and the files that load them.

@@ -367,5 +367,7 @@ impl Judge for Rule<'_> {
         }
     }
 
-    fn ended(&mut self, _: &Summary) {}
+    fn ended(&mut self, _: &Summary) {
+        self.copies.keep();
+    }
 }

@@ -8,7 +8,7 @@ use base::command_lookup::Disk;
 use base::config::oversight::Oversight;
 use base::environment;
 use base::files;
-use guard::contracts::Source;
+use guard::contracts::{OwnSchemas, Source};
 use guard::supervision::probe;
 use jiff::Timestamp;
 use oversight::governance::{Governance, Spent};
@@ -144,7 +144,7 @@ impl Desk {
     fn decide(&self, tool: &str, input: &Value, place: Place<'_>) -> Decision {
         let call = Call { tool, input, place };
         let contracts = self.contracts.as_ref();
-        let advice = contracts.and_then(|source| source.advice(&call));
+        let advice = contracts.and_then(|source| source.advice(&call, &OwnSchemas));
         let rules = Rules {
             gate: true,
             policy: &self.policy,

@@ -42,7 +42,7 @@ fn started(workspace: &Workspace) -> PathBuf {
 }
 
 #[test]
-fn the_small_program_holds_no_network_database_or_argument_parser() {
+fn the_small_program_holds_no_network_database_argument_parser_or_schemas() {
     // The programs are large, and this test is not optimised.
     let has = |program: &str, text: &str| {
         let mut grep = Command::new("grep");
@@ -55,6 +55,8 @@ fn the_small_program_holds_no_network_database_or_argument_parser() {
         "/rustls-0.",
         "/hyper-1.",
         "/clap_builder-4.",
+        "/regex-automata-0.",
+        "/boon-0.",
         "SQLite format 3",
     ] {
         assert!(
@@ -122,6 +124,33 @@ fn the_small_program_refuses_what_it_does_not_know() {
     }
     let version = ran(workspace.program(ROLEOS_HOOK, &["--version"])).succeeds();
     assert!(version.starts_with("roleos-hook 0."), "{version}");
+}
+
+#[test]
+fn the_small_program_has_the_large_one_hold_a_call_against_a_schema() {
+    let workspace = Workspace::with_config(GATE);
+    let contract = r#"{"Bash":{"schema":{"properties":{"command":{"maxLength":5}}}}}"#;
+    workspace.write(".claude/role-os/tool-contracts.json", contract);
+    let root = workspace.root().to_str().unwrap();
+    let alone = installed(&[ROLEOS_HOOK]);
+    let advice = "'/command' by its schema: length must be <=5, but got 6";
+    for (command, program, is_told) in [
+        ("ls -la", ROLEOS_HOOK, true),
+        ("ls -l", ROLEOS_HOOK, false),
+        (
+            "ls -la",
+            alone.path().join("roleos-hook").to_str().unwrap(),
+            false,
+        ),
+    ] {
+        let beside = hook(&workspace, "claude", &[]);
+        let mut asked = workspace.program(program, &[]);
+        asked.args(beside.get_args());
+        let event = call("claude", root, &json!({ "command": command })).to_string();
+        let told = answer(asked, &event);
+        assert_eq!(told.code, 0, "{told:#?}");
+        assert_eq!(told.stdout.contains(advice), is_told, "{told:#?}");
+    }
 }
 
 #[test]

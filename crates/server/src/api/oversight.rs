@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use base::command_lookup::Disk;
 use base::config::Config;
-use guard::contracts::Source;
+use guard::contracts::{OwnSchemas, Source};
 use jiff::Timestamp;
 use oversight::governance::Spent;
 use oversight::grants::Grants;
@@ -211,7 +211,7 @@ pub(crate) fn decided(
         home: &home.to_string_lossy(),
     };
     let call = Call { tool, input, place };
-    let advice = contracts.advice(&call);
+    let advice = contracts.advice(&call, &OwnSchemas);
     let rules = Rules {
         gate: true,
         policy: &policy,

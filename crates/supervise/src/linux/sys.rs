@@ -5,7 +5,7 @@
 )]
 
 use std::ffi::{CString, c_char, c_int, c_long, c_void};
-use std::io;
+use std::io::{self, Read as _};
 use std::mem;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::ptr;
@@ -447,7 +447,11 @@ pub(super) fn read_memory(
 /// Overwrites the words that other processes see of this one.
 pub(super) fn hide_words() {
     let place = || {
-        let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+        // All of it is shorter, and comes in one piece.
+        let mut stat = [0; 1024];
+        let mut file = std::fs::File::open("/proc/self/stat").ok()?;
+        let length = file.read(&mut stat).ok()?;
+        let stat = str::from_utf8(stat.get(..length)?).ok()?;
         let (_, fields) = stat.rsplit_once(") ")?;
         let mut ends = fields
             .split(' ')

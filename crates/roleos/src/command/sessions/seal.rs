@@ -1,5 +1,6 @@
 //! `roleos sessions seal`: what agents did becomes evidence, when the end of a session has not done it already.
 
+use base::process;
 use evidence::journal::SessionId;
 use evidence::sealing::{Done, SealError, Sealer};
 use serde_json::{Value, json};
@@ -37,6 +38,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         config: &context.config,
         store: &context.store,
     };
+    if args.all {
+        // The hook starts this, and nobody waits for it.
+        process::stand_back();
+    }
     let mut seen = Vec::new();
     if let Some(name) = &args.id {
         let (session, _) = super::find(context, name)?;

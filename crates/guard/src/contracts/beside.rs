@@ -1,0 +1,74 @@
+//! JSON Schemas for a program that holds no code for them: the `roleos` in the same folder is asked.
+//!
+//! A contract gives advice, so what cannot be asked is not said. How long the answer takes is bounded by whoever waits
+//! for the advice.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use ::contracts::{OwnSchemas, Schemas};
+use serde_json::{Value, json};
+
+use base::programs;
+
+/// Asks the `roleos` beside this program.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside;
+
+impl Schemas for Beside {
+    fn violations(&self, schema: &Value, value: &Value) -> Vec<(String, String)> {
+        let question = json!({ "schema": schema, "value": value });
+        asked(&question).unwrap_or_default()
+    }
+}
+
+fn asked(question: &Value) -> Option<Vec<(String, String)>> {
+    let program = programs::main(&programs::running().ok()?)?;
+    let mut child = Command::new(program)
+        .arg("fits")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    // It reads everything before it answers; one that does not has nothing to say.
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(question.to_string().as_bytes()).ok();
+    }
+    let output = child.wait_with_output().ok()?;
+    serde_json::from_slice(&output.stdout).ok()
+}
+
+/// Answers such a question; `None` when it is none.
+#[must_use]
+pub fn answer(question: &[u8]) -> Option<Value> {
+    let question: Value = serde_json::from_slice(question).ok()?;
+    let (schema, value) = (question.get("schema")?, question.get("value")?);
+    Some(json!(OwnSchemas.violations(schema, value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_answered_as_it_is_read() {
+        let schema = json!({ "properties": { "to": { "pattern": "^a" } } });
+        for (value, expected) in [
+            (json!({ "to": "abc" }), json!([])),
+            (
+                json!({ "to": "b" }),
+                json!([["/to", "does not match pattern `^a`"]]),
+            ),
+        ] {
+            let question = json!({ "schema": schema, "value": value });
+            let answer = answer(question.to_string().as_bytes()).unwrap();
+            assert_eq!(answer, expected);
+            let read: Vec<(String, String)> = serde_json::from_value(answer).unwrap();
+            assert_eq!(read, OwnSchemas.violations(&schema, &value));
+        }
+        for none in ["", "{}", r#"{"schema":{}}"#] {
+            assert_eq!(answer(none.as_bytes()), None, "{none}");
+        }
+    }
+}
