@@ -164,7 +164,7 @@ pub struct Catalog {
 /// The shapes of the programs that have rules.
 const RULED: Shapes = {
     let mut shapes = Shapes::none();
-    let mut rules: &[(&str, &str, &str)] = RULES;
+    let mut rules: &[(&str, usize, &str)] = RULES;
     while let [(program, ..), rest @ ..] = rules {
         shapes = shapes.with(program);
         rules = rest;
@@ -287,7 +287,7 @@ impl Catalog {
     /// Whether the words of a program are looked at; its name has no directory and is in lower case.
     #[must_use]
     pub fn has_rules(&self, program: &str) -> bool {
-        let is_it = |(name, ..): &(&str, &str, &str)| (*name).cmp(program);
+        let is_it = |(name, ..): &(&str, usize, &str)| (*name).cmp(program);
         RULED.may_hold(program) && RULES.binary_search_by(is_it).is_ok()
             || self.own.iter().any(|(name, _)| name == program)
             || request::is_sender(program)
