@@ -380,6 +380,17 @@ pub fn write_plainly(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     written.map_err(|source| FileError::new(Action::Write, path, source))
 }
 
+/// Writes as [`write_plainly`] does, and makes the folder of the owner alone in which the file lies if it is missing.
+///
+/// # Errors
+/// The folder cannot be made, or the file cannot be written.
+pub fn write_note(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    write_plainly(path, bytes).or_else(|_| {
+        make_directory(parent(path), Privacy::Secret)?;
+        write_plainly(path, bytes)
+    })
+}
+
 /// What stands at the end of a log before something is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
