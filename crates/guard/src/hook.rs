@@ -13,9 +13,9 @@ mod execution;
 mod given_code;
 mod half_characters;
 
-mod loaded_code;
 mod notes;
 mod outcome;
+mod own_code;
 mod real_program;
 mod test_run;
 mod tool;
