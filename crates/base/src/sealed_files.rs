@@ -160,7 +160,7 @@ impl SealedFiles {
                 self.copy.keep(path, &bytes);
                 Ok(())
             }
-            false => files::write_note(path, &bytes),
+            false => files::write_plainly(path, &bytes),
         }
     }
 

@@ -55,7 +55,7 @@ impl SecondCopy {
         let Some(path) = self.path(record) else {
             return;
         };
-        if files::write_note(&path, bytes).is_err() {
+        if files::write_plainly(&path, bytes).is_err() {
             // A part of a copy is none.
             fs::remove_file(&path).ok();
         }
@@ -136,7 +136,7 @@ impl HeldCopies {
         }
         for (path, bytes) in self.files.iter().filter(|(path, _)| !path.exists()) {
             // One that cannot be written is missed, as without this.
-            files::write_note(path, bytes).ok();
+            files::write_plainly(path, bytes).ok();
         }
     }
 }

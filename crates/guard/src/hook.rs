@@ -194,6 +194,10 @@ fn respond(
         },
         _ => notes::write(desk, event, progress),
     };
+    if event.kind == Kind::BeforeTool && !matches!(given, Answer::Deny(_) | Answer::Block(_)) {
+        let journal = desk.session(event).path_in(&desk.workspace.sessions_dir());
+        test_run::clear_caches(event, &journal, &desk.config.oversight.test_commands);
+    }
     let given = match effects::begin(desk, event, &given, &approved) {
         Ok(()) => given,
         Err(error) => effects::failure(desk, event, &error).unwrap_or(given),

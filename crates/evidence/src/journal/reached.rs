@@ -61,7 +61,7 @@ impl JournalNotes {
     pub(crate) fn write(&self, session: &SessionId, reached: &Reached) -> Result<(), FileError> {
         let path = self.path(session);
         let bytes = self.store.sealed(&path, reached)?;
-        files::write_note(&path, &bytes)?;
+        files::write_plainly(&path, &bytes)?;
         self.store.copy().keep(&path, &bytes);
         Ok(())
     }

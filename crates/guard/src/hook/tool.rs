@@ -16,7 +16,7 @@ use redact::Known;
 
 use super::desk::Desk;
 use super::unknown_cost::Cost;
-use super::{Progress, around, notes, test_run, words};
+use super::{Progress, around, notes, words};
 use crate::agents::{Answer, Event};
 use crate::approvals::{self, Taken};
 use crate::contracts;
@@ -70,11 +70,7 @@ pub(super) fn judge(
             return Answer::Block(words::failure(&said(&error)));
         }
     }
-    let path = journal.as_ref().map(|journal| journal.path().to_owned());
     drop(journal);
-    if let Some(path) = path.filter(|_| ruling.decision.verdict != Verdict::Deny) {
-        test_run::clear_caches(event, &path, &desk.config.oversight.test_commands);
-    }
     if ruling.decision.verdict == Verdict::Watch {
         // What is not expected is not missed either.
         let command = shell_command(&event.tool, &event.input).unwrap_or_default();

@@ -215,7 +215,7 @@ impl Store {
     pub(super) fn begin(&self, call_id: &str, call: &Running) -> Result<(), FileError> {
         let bytes = serde_json::to_vec(call).unwrap_or_default();
         let name = call_name(&call.session, call_id, &call.tool);
-        files::write_note(&self.calls_dir().join(name), &bytes)
+        files::write_plainly(&self.calls_dir().join(name), &bytes)
     }
 
     /// Forgets a call that has ended.
