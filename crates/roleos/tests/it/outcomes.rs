@@ -917,7 +917,6 @@ fn pass(command: &'static str) -> Step {
 #[track_caller]
 fn check_unproved(rows: Vec<(&str, Vec<Step>)>) {
     for (name, steps) in rows {
-        println!("{name}");
         let sealed = check_in(&with_ignored(), "skipped", steps);
         let story = sealed.story;
         assert!(story.contains("Unproved"), "{name}: {story}");
@@ -1172,7 +1171,6 @@ fn what_builds_and_installers_write_leaves_the_tests_proved() {
         (vec![], "pytest \"$PWD/src\""),
     ];
     for (mut steps, command) in rows {
-        println!("{command}");
         steps.push(Run(command, PASSES, false));
         let workspace = with_ignored();
         let sealed = check_in(&workspace, "solved", steps);
