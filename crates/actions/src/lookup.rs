@@ -46,6 +46,8 @@ pub enum Snapshot<'p> {
     Merge(&'p str),
     /// What one commit changes, as a cherry-pick does.
     Commit(&'p str),
+    /// The same the other way round, as a revert does.
+    Reverted(&'p str),
     /// The index.
     Index,
 }

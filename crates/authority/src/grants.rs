@@ -1,16 +1,14 @@
 //! What the director has granted: `capabilities.json`, given as text. Every doubt is a refusal that names itself.
 
 mod place;
-mod unique;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
+use json_schema::unique::Unique;
 use serde_json::{Map, Value};
-
-use self::unique::Unique;
 
 /// Where the grants stand, below the workspace's root.
 pub const MANIFEST: &str = ".claude/role-os/capabilities.json";

@@ -364,19 +364,27 @@ pub fn forget_older(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Writes a file of the owner alone without waiting for the disk. A crash may leave a part of it. What is there is
-/// overwritten in place: file systems write a file that is cut or replaced to the disk at once.
+/// Writes a file of the owner alone without waiting for the disk, in a folder that is made when missing. A crash may leave
+/// a part of it. What is there is overwritten in place: file systems write a file that is cut or replaced to the disk at
+/// once.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn write_plainly(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let flags = OFlags::WRONLY | OFlags::CREATE;
-    let written = Place::of(path)
-        .and_then(|place| place.open_regular(flags, mode(Privacy::Secret)))
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.set_len(bytes.len() as u64)
-        });
+    let write = || {
+        let place = Place::of(path)?;
+        let mut file = place.open_regular(flags, mode(Privacy::Secret))?;
+        file.write_all(bytes)?;
+        file.set_len(bytes.len() as u64)
+    };
+    let written = match write() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_directory(parent(path), Privacy::Secret)?;
+            write()
+        }
+        written => written,
+    };
     written.map_err(|source| FileError::new(Action::Write, path, source))
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{self, Action, FileError, Lock, Privacy};
 use crate::keyed_hash;
-use crate::second_copy::SecondCopy;
+use crate::second_copy::{HeldCopies, SecondCopy};
 use crate::trust;
 use crate::workspace::Workspace;
 
@@ -58,16 +58,34 @@ impl SealedFiles {
         })
     }
 
+    /// Holds the copies of what is known of a workspace in memory. `None` where nothing is.
+    #[must_use]
+    pub fn hold(workspace: &Workspace, more: Option<String>) -> Option<HeldCopies> {
+        let state = workspace.state()?;
+        let record = trust::record_path(workspace);
+        let name = Path::new(&record).file_stem().unwrap_or_default();
+        let home = state.join("protected").join(name);
+        let vital = [
+            state.join("protected/key"),
+            home.join("record"),
+            state.join(&record),
+        ];
+        let vital: Vec<PathBuf> = vital
+            .into_iter()
+            .chain(more.map(|name| state.join(name)))
+            .collect();
+        Some(SecondCopy::of(state).hold(&vital, &home))
+    }
+
     /// Notes that `roleos` is about to write this content.
     fn announce(&self, path: &Path, content: Option<&[u8]>, now_ns: u64) -> Result<(), FileError> {
-        let folder = self.announced_dir();
-        files::make_directory(&folder, Privacy::Secret)?;
         let announced = Announced {
             path: path.to_string_lossy().into_owned(),
             sha256: content.map(|bytes| hex::encode(crate::digest(bytes))),
             at_ns: now_ns,
         };
-        self.seal(&folder.join(path_name(path)), &announced, false)
+        let note = self.announced_dir().join(path_name(path));
+        self.seal(&note, &announced, false)
     }
 
     /// Returns `true` if `roleos` wrote this content at or after `since_ns`.

@@ -7,6 +7,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use walkdir::{DirEntry, WalkDir};
+
 use crate::files::{self, FileError, Privacy};
 
 /// The copy of one trust store.
@@ -53,11 +55,7 @@ impl SecondCopy {
         let Some(path) = self.path(record) else {
             return;
         };
-        let written = files::write_plainly(&path, bytes).or_else(|_| {
-            files::make_directory(files::parent(&path), Privacy::Secret)?;
-            files::write_plainly(&path, bytes)
-        });
-        if written.is_err() {
+        if files::write_plainly(&path, bytes).is_err() {
             // A part of a copy is none.
             fs::remove_file(&path).ok();
         }
@@ -96,6 +94,50 @@ impl SecondCopy {
     pub fn is_lost(&self, record: &Path) -> bool {
         let is_gone = |path: &Path| matches!(fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound);
         is_gone(record) && self.path(record).is_some_and(|path| path.is_file())
+    }
+}
+
+/// Longest record that is held.
+const MAX_HELD: u64 = 16 * 1024 * 1024;
+
+/// Copies of records in memory, for the time in which a command could remove the records and their copies at once.
+#[derive(Debug)]
+pub struct HeldCopies {
+    files: Vec<(PathBuf, Vec<u8>)>,
+    /// Those that nothing but an attack removes.
+    vital: Vec<PathBuf>,
+}
+
+impl SecondCopy {
+    /// Reads copies into memory: `vital` records, and what lies in a folder of records.
+    #[must_use]
+    pub fn hold(&self, vital: &[PathBuf], folder: &Path) -> HeldCopies {
+        let vital: Vec<PathBuf> = vital.iter().filter_map(|path| self.path(path)).collect();
+        let below = self.path(folder).into_iter();
+        let below = below.flat_map(|folder| WalkDir::new(folder).into_iter().flatten());
+        let below = below.filter(|entry| entry.file_type().is_file());
+        let paths = vital.iter().cloned().chain(below.map(DirEntry::into_path));
+        let files =
+            paths.filter_map(|path| Some((path.clone(), files::read(&path, MAX_HELD).ok()?)));
+        HeldCopies {
+            files: files.collect(),
+            vital,
+        }
+    }
+}
+
+impl HeldCopies {
+    /// Writes the copies again if a vital one is gone. Then the records come back from them.
+    pub fn put_back(self) {
+        let is_held = |path: &&PathBuf| self.files.iter().any(|(held, _)| held == *path);
+        let mut vital = self.vital.iter().filter(is_held);
+        if vital.all(|path| path.exists()) {
+            return;
+        }
+        for (path, bytes) in self.files.iter().filter(|(path, _)| !path.exists()) {
+            // One that cannot be written is missed, as without this.
+            files::write_plainly(path, bytes).ok();
+        }
     }
 }
 
@@ -141,5 +183,27 @@ mod tests {
         fs::remove_dir_all(&state).unwrap();
         copy.remove(&record);
         assert!(copy.read(&record, 100).is_err());
+    }
+
+    #[test]
+    fn held_copies_come_back_when_a_vital_one_is_gone() {
+        let place = tempfile::tempdir().unwrap();
+        let state = place.path().join("roleos");
+        let copy = SecondCopy::of(&state);
+        let [vital, other] = ["key", "a/b/c"].map(|name| state.join(name));
+        copy.keep(&vital, b"1");
+        copy.keep(&other, b"2");
+        copy.hold(std::slice::from_ref(&vital), &state.join("a"))
+            .put_back();
+        let held = copy.hold(std::slice::from_ref(&vital), &state.join("a"));
+        copy.remove(&other);
+        held.put_back();
+        assert!(copy.read(&other, 9).is_err(), "its owner removed it");
+        copy.keep(&other, b"2");
+        let held = copy.hold(std::slice::from_ref(&vital), &state.join("a"));
+        fs::remove_dir_all(copy.folder()).unwrap();
+        held.put_back();
+        assert_eq!(copy.read(&vital, 9).unwrap(), b"1");
+        assert_eq!(copy.read(&other, 9).unwrap(), b"2");
     }
 }

@@ -21,6 +21,7 @@ const MAX_FILE: u64 = 16 * 1024 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustStore {
     folder: PathBuf,
+    copy: SecondCopy,
 }
 
 impl TrustStore {
@@ -34,6 +35,7 @@ impl TrustStore {
     #[must_use]
     pub fn at(folder: &Path) -> Self {
         Self {
+            copy: SecondCopy::of(folder),
             folder: folder.to_owned(),
         }
     }
@@ -50,7 +52,7 @@ impl TrustStore {
     /// The record cannot be read or is damaged. It confirms nothing then.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, FileError> {
         let path = self.folder.join(name);
-        match SecondCopy::of(&self.folder).read(&path, MAX_FILE) {
+        match self.copy.read(&path, MAX_FILE) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map(Some)
                 .map_err(|error| FileError::new(Action::Read, &path, error.into())),
@@ -64,7 +66,7 @@ impl TrustStore {
         let path = self.folder.join(name);
         // One that stays makes what it is about look rolled back, which is the safe side.
         sealed_files::announce(Some(&self.folder), &path, None).ok();
-        SecondCopy::of(&self.folder).remove(&path);
+        self.copy.remove(&path);
         std::fs::remove_file(path).ok();
     }
 
@@ -86,12 +88,12 @@ impl TrustStore {
         bytes.push(b'\n');
         if files::read(&path, MAX_FILE).is_ok_and(|present| present == bytes) {
             // The copy may be older than copies are.
-            SecondCopy::of(&self.folder).keep(&path, &bytes);
+            self.copy.keep(&path, &bytes);
             return Ok(());
         }
         sealed_files::announce(Some(&self.folder), &path, Some(&bytes))?;
         files::write(&path, &bytes, Privacy::Secret)?;
-        SecondCopy::of(&self.folder).keep(&path, &bytes);
+        self.copy.keep(&path, &bytes);
         Ok(())
     }
 }

@@ -13,9 +13,9 @@ mod execution;
 mod given_code;
 mod half_characters;
 
-mod loaded_code;
 mod notes;
 mod outcome;
+mod own_code;
 mod real_program;
 mod test_run;
 mod tool;
@@ -194,6 +194,10 @@ fn respond(
         },
         _ => notes::write(desk, event, progress),
     };
+    if event.kind == Kind::BeforeTool && !matches!(given, Answer::Deny(_) | Answer::Block(_)) {
+        let journal = desk.session(event).path_in(&desk.workspace.sessions_dir());
+        test_run::clear_caches(event, &journal, &desk.config.oversight.test_commands);
+    }
     let given = match effects::begin(desk, event, &given, &approved) {
         Ok(()) => given,
         Err(error) => effects::failure(desk, event, &error).unwrap_or(given),

@@ -27,6 +27,8 @@ use crate::hook::Bench;
 use crate::install::registration;
 use base::environment;
 use base::programs;
+use base::sealed_files::SealedFiles;
+use evidence::ledger;
 use rule::Rule;
 
 pub use supervise::{Error, end_by_signal};
@@ -94,6 +96,9 @@ pub fn run(
         command.read_only = protected(bench);
         command.seal = Seal::UserNamespace;
     }
+    // One command can remove the trust store and its copy, and not what this process remembers.
+    let ledger = ledger::record::path_of(&bench.workspace.ledger_dir());
+    let held = SealedFiles::hold(&bench.workspace, ledger);
     let mut refused = Vec::new();
     let mut rule = Rule::new(bench, &command.environment);
     let outcome = supervise::run(&command, &mut rule, &mut |bytes| {
@@ -102,7 +107,11 @@ pub fn run(
             told(&refusal);
             refused.push(refusal);
         }
-    })?;
+    });
+    if let Some(held) = held {
+        held.put_back();
+    }
+    let outcome = outcome?;
     let error = match outcome.end {
         End::NotStarted(errno) => Some(std::io::Error::from_raw_os_error(errno).to_string()),
         _ => None,

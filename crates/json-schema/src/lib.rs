@@ -3,6 +3,8 @@
 //! References lead nowhere but into the schema itself: nothing is fetched and no file is opened. Patterns run on an
 //! engine that does not backtrack. Messages name places, keywords and what the schema wants, never the text of a value.
 
+pub mod unique;
+
 use std::error::Error;
 use std::fmt;
 

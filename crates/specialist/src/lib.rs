@@ -44,5 +44,3 @@ pub mod field;
 pub mod pointer;
 
 mod text;
-
-mod unique;

@@ -4,12 +4,12 @@
 //! use: entries without problems, or none at all when the file as a whole cannot be believed. The document itself is kept
 //! as it was written, so that a change rewrites one value and loses no key that is not ours.
 
+use json_schema::unique::Unique;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::level::Level;
 use crate::serving::Standing;
-use crate::unique;
 
 pub use self::problem::{Place, Problem, Refused, Rule, joined};
 
@@ -249,8 +249,8 @@ impl Registry {
     /// Reads a registry and looks at all of it.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {
-        match unique::check(bytes).and_then(|()| serde_json::from_slice(bytes)) {
-            Ok(document) => Self::of(document),
+        match serde_json::from_slice(bytes) {
+            Ok(Unique(document)) => Self::of(document),
             Err(error) => Self {
                 document: Value::Null,
                 entries: Vec::new(),

@@ -5,7 +5,7 @@
 //! were left out by `--bail`. Names come from `● suite › name` under a `FAIL` header, or from `✕ name` when the log has
 //! no such headers.
 
-use super::run::{Counts, Names, Run};
+use super::run::{Counts, LastRun, Names, Run};
 use super::text::{Line, contains, counted, cut_last, number, split};
 use super::{Part, Reader, Runner};
 
@@ -46,6 +46,12 @@ impl Reader for Jest {
     }
 }
 
+impl LastRun for Jest {
+    fn run(&mut self) -> &mut Run {
+        &mut self.run
+    }
+}
+
 impl Jest {
     /// The result of the last run.
     pub(super) fn finish(mut self) -> Option<Part> {
@@ -55,26 +61,8 @@ impl Jest {
         self.run.finish(Runner::Jest)
     }
 
-    fn next(&self) -> Self {
-        Self {
-            run: self.run.next(),
-            ..Self::default()
-        }
-    }
-
-    /// The run that the line belongs to: a new one when the last has its summary.
-    fn current(&mut self) -> &mut Self {
-        if self.run.is_closed() {
-            *self = self.next();
-        }
-        self.run.touch();
-        self
-    }
-
     fn close(&mut self, mut counts: Counts, line: usize) {
-        if self.run.is_closed() {
-            *self = self.next();
-        }
+        self.renew();
         let suites = self.suites.unwrap_or_default();
         counts.errors = match counts.failed {
             0 => suites.failed,

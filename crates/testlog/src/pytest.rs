@@ -5,7 +5,7 @@
 //! `FAILURES` or `ERRORS` banner: such a line is what a failed test printed. As in pytest's own XML, an expected
 //! failure counts as skipped and an unexpected pass as passed. `-qq` prints no summary and so is never complete.
 
-use super::run::{Counts, Run};
+use super::run::{Counts, LastRun, Run};
 use super::text::{Line, contains, counted, cut, cut_last, is_decimal, is_seconds, split, word};
 use super::{Part, Reader, Runner};
 
@@ -36,26 +36,16 @@ impl Reader for Pytest {
     }
 }
 
+impl LastRun for Pytest {
+    fn run(&mut self) -> &mut Run {
+        &mut self.run
+    }
+}
+
 impl Pytest {
     /// The result of the last session.
     pub(super) fn finish(self) -> Option<Part> {
         self.run.finish(Runner::Pytest)
-    }
-
-    fn next(&self) -> Self {
-        Self {
-            run: self.run.next(),
-            ..Self::default()
-        }
-    }
-
-    /// The session that the line belongs to: a new one when the last has its summary.
-    fn current(&mut self) -> &mut Self {
-        if self.run.is_closed() {
-            *self = self.next();
-        }
-        self.run.touch();
-        self
     }
 
     fn banner(&mut self, line: &Line<'_>) {
@@ -64,10 +54,8 @@ impl Pytest {
         };
         match title {
             b"test session starts" => {
-                *self = Self {
-                    run: self.run.start(),
-                    ..Self::default()
-                }
+                let run = self.run.start();
+                self.begin(run);
             }
             b"FAILURES" | b"ERRORS" => self.current().is_bad = true,
             b"short test summary info" => self.current().in_list = true,

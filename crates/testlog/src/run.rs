@@ -60,6 +60,33 @@ impl Groups {
     }
 }
 
+/// A reader whose log may hold several runs, of which the last counts.
+pub(super) trait LastRun: Default {
+    /// Returns the run that is being read.
+    fn run(&mut self) -> &mut Run;
+
+    /// Forgets all but `run`, which begins.
+    fn begin(&mut self, run: Run) {
+        *self = Self::default();
+        *self.run() = run;
+    }
+
+    /// Begins another run if this one has its summary.
+    fn renew(&mut self) {
+        if self.run().is_closed() {
+            let next = self.run().next();
+            self.begin(next);
+        }
+    }
+
+    /// Returns the reader at the run that a line belongs to.
+    fn current(&mut self) -> &mut Self {
+        self.renew();
+        self.run().touch();
+        self
+    }
+}
+
 /// The failed tests by name, bounded.
 #[derive(Debug, Default)]
 pub(super) struct Names(Vec<Failure>);

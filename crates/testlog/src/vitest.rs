@@ -5,7 +5,7 @@
 //! count as errors. Names come from ` FAIL  file > suite > name`, or from `× name` when the log has no such lines. A
 //! test that was expected to fail and did counts as passed.
 
-use super::run::{Counts, Names, Run};
+use super::run::{Counts, LastRun, Names, Run};
 use super::text::{Line, contains, counted, cut, cut_last, number, split};
 use super::{Part, Reader, Runner};
 
@@ -26,10 +26,8 @@ impl Reader for Vitest {
     fn line(&mut self, line: &Line<'_>) {
         let text = line.text;
         if text.starts_with(b" RUN  v") || text.starts_with(b" DEV  v") {
-            *self = Self {
-                run: self.run.start(),
-                ..Self::default()
-            };
+            let run = self.run.start();
+            self.begin(run);
         } else if let Some(name) = text.strip_prefix(b" FAIL  ") {
             self.failure(name, line.number);
         } else if text.starts_with("⎯".as_bytes()) && contains(text, b" Unhandled Errors ") {
@@ -48,6 +46,12 @@ impl Reader for Vitest {
     }
 }
 
+impl LastRun for Vitest {
+    fn run(&mut self) -> &mut Run {
+        &mut self.run
+    }
+}
+
 impl Vitest {
     /// The result of the last run.
     pub(super) fn finish(mut self) -> Option<Part> {
@@ -55,22 +59,6 @@ impl Vitest {
             self.run.names = self.crossed;
         }
         self.run.finish(Runner::Vitest)
-    }
-
-    fn next(&self) -> Self {
-        Self {
-            run: self.run.next(),
-            ..Self::default()
-        }
-    }
-
-    /// The run that the line belongs to: a new one when the last has its summary.
-    fn current(&mut self) -> &mut Self {
-        if self.run.is_closed() {
-            *self = self.next();
-        }
-        self.run.touch();
-        self
     }
 
     fn failure(&mut self, name: &[u8], line: usize) {
@@ -103,9 +91,7 @@ impl Vitest {
     }
 
     fn close(&mut self, tests: &State, line: usize) {
-        if self.run.is_closed() {
-            *self = self.next();
-        }
+        self.renew();
         let mut counts = tests.counts;
         counts.errors = match counts.failed {
             0 => self.failed_files,

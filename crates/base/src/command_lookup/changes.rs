@@ -44,6 +44,9 @@ pub(super) fn search(
         Snapshot::Commit(name) => repository
             .resolve(name)
             .map(|id| repository.picked(&id, is_wanted)),
+        Snapshot::Reverted(name) => repository
+            .resolve(name)
+            .map(|id| repository.reverted(&id, is_wanted)),
         Snapshot::Index => Some(repository.indexed(is_wanted)),
     };
     match found {
@@ -62,7 +65,8 @@ fn is_expression(from: Snapshot<'_>) -> bool {
         Snapshot::Tree(name)
         | Snapshot::Restored(name)
         | Snapshot::Merge(name)
-        | Snapshot::Commit(name) => name.contains([':', '{', '^', '~']) || name.contains(".."),
+        | Snapshot::Commit(name)
+        | Snapshot::Reverted(name) => name.contains([':', '{', '^', '~']) || name.contains(".."),
         Snapshot::Index => false,
     }
 }
@@ -166,13 +170,26 @@ impl Repository {
         })
     }
 
+    /// What comes back when one commit is undone.
+    fn reverted(&self, commit: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
+        let commit = self.commit_of(commit).ok_or(NotUnderstood)?;
+        let parents = self.parents(&commit).ok_or(NotUnderstood)?;
+        let before = parents.first().and_then(|parent| self.tree_of(parent));
+        let tree = self.tree_of(&commit).ok_or(NotUnderstood)?;
+        self.compared(Some(tree), before, "", MAX_DEPTH, &|path, entry| {
+            is_wanted(path) && self.differs(path, entry)
+        })
+    }
+
     /// What one commit changes; a stash keeps new files in a parent of their own.
     fn picked(&self, commit: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
         let commit = self.commit_of(commit).ok_or(NotUnderstood)?;
         let parents = self.parents(&commit).ok_or(NotUnderstood)?;
         let before = parents.first().and_then(|parent| self.tree_of(parent));
         let tree = self.tree_of(&commit).ok_or(NotUnderstood)?;
-        let is_changed = |path: &str, _: Option<&Entry>| is_wanted(path);
+        // Content that is there already changes nothing.
+        let is_changed =
+            |path: &str, entry: Option<&Entry>| is_wanted(path) && self.differs(path, entry);
         let found = self.compared(before, Some(tree), "", MAX_DEPTH, &is_changed)?;
         if found.is_some() {
             return Ok(found);

@@ -303,6 +303,18 @@ fn a_stash_and_an_index_are_read() {
 }
 
 #[test]
+fn content_that_is_there_already_changes_nothing() {
+    let place = Place::repository();
+    assert_eq!(place.changes(Snapshot::Commit("evil")), found(GRANT));
+    assert_eq!(place.changes(Snapshot::Reverted("evil")), Listing::Clean);
+    place.write(GRANT, "{}");
+    assert_eq!(place.changes(Snapshot::Commit("evil")), Listing::Clean);
+    assert_eq!(place.changes(Snapshot::Reverted("evil")), found(GRANT));
+    place.write(GRANT, "{ }");
+    assert_eq!(place.changes(Snapshot::Commit("evil")), found(GRANT));
+}
+
+#[test]
 fn a_damaged_repository_is_not_believed() {
     let place = Place::repository();
     let objects = place.root.join(".git/objects");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use base::files::{self, Action, FileError, Privacy};
+use base::files::{self, FileError};
 use base::sealed_files::SealedFiles;
 use base::workspace::Workspace;
 
@@ -47,21 +47,21 @@ impl JournalNotes {
         SealedFiles::has_key(workspace.state()?).then(|| Self::open(workspace).ok().flatten())?
     }
 
-    /// Returns the note of a session.
+    /// Returns the note of a session. One that a crash tore is put back from its copy, which is written after it and
+    /// tells of the same lines or of fewer.
     pub(crate) fn read(&self, session: &SessionId) -> Result<Option<Reached>, FileError> {
-        self.store.unseal(&self.path(session))
+        let path = self.path(session);
+        match self.store.unseal(&path) {
+            Err(_) if self.store.recover(&path) => self.store.unseal(&path),
+            read => read,
+        }
     }
 
-    /// Replaces the note of a session as a whole, without waiting for the disk.
+    /// Overwrites the note of a session without waiting for the disk.
     pub(crate) fn write(&self, session: &SessionId, reached: &Reached) -> Result<(), FileError> {
         let path = self.path(session);
-        let fresh = self.folder().join(format!(".{session}.new"));
         let bytes = self.store.sealed(&path, reached)?;
-        files::write_plainly(&fresh, &bytes).or_else(|_| {
-            files::make_directory(&self.folder(), Privacy::Secret)?;
-            files::write_plainly(&fresh, &bytes)
-        })?;
-        fs::rename(&fresh, &path).map_err(|source| FileError::new(Action::Write, &path, source))?;
+        files::write_plainly(&path, &bytes)?;
         self.store.copy().keep(&path, &bytes);
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! [`TestCommand::of`] reads the command as a shell would. [`programs`] knows which programs run tests, [`credit`] walks
 //! the command around them with [`beside`], [`selection`] reads which tests they choose, [`given`] what they name, [`project`] reads the project's own scripts
 //! behind a name such as `npm test`, [`loaders`] knows how a run is made to load other code, [`setup`] knows the files that choose tests, and
-//! [`changes`] says whether a command may change files.
+//! [`changes`] says whether a command may change files, [`effects`] what else it may write.
 //! A test that is not recognised counts as not run, so the user's own commands are taken as well.
 
 mod programs;
@@ -20,6 +20,8 @@ pub mod loaders;
 
 pub mod changes;
 
+pub mod effects;
+
 mod recipes;
 
 pub mod project;
@@ -30,7 +32,7 @@ use std::path::Path;
 
 use base::command_lookup::Disk;
 use base::repository::Location;
-use shell::ir::{Argument, Assigned, Piece, Subject, Word};
+use shell::ir::{Argument, Assigned, Operation, Parameter, Piece, Subject, Word};
 
 pub use given::Given;
 pub use project::ProjectScript;
@@ -89,6 +91,12 @@ impl TestCommand {
     pub fn of(command: &str, own: &[String]) -> Option<Self> {
         credit::read(command, &own_words(own))
     }
+
+    /// Returns `true` if the tests are run in the folder of a build.
+    #[must_use]
+    pub fn tests_builds(&self) -> bool {
+        given::tests_builds(&self.selection.program)
+    }
 }
 
 /// Returns the variables that a command leaves behind in the shell for the programs of later ones.
@@ -138,6 +146,10 @@ fn plain_word(word: &Word) -> String {
             Piece::Text(part) | Piece::Quoted(part) => text.push_str(part),
             Piece::Double(inner) => pieces.extend(inner.iter().rev()),
             Piece::Parameter(parameter) if is_status(&parameter.subject) => text.push(NUMBER),
+            // The directory in which the command runs by then.
+            Piece::Parameter(parameter) if is_here(parameter) && begins_path(&text) => {
+                text.push('.');
+            }
             Piece::Tilde(_)
             | Piece::Parameter(_)
             | Piece::Command(_)
@@ -146,6 +158,25 @@ fn plain_word(word: &Word) -> String {
         }
     }
     text
+}
+
+/// `$PWD`.
+fn is_here(parameter: &Parameter) -> bool {
+    let is_plain = matches!(parameter.operation, Operation::Value) && !parameter.indirect;
+    is_plain && matches!(&parameter.subject, Subject::Named(name) if name == "PWD")
+}
+
+/// Returns `true` if a path may begin behind this text.
+fn begins_path(text: &str) -> bool {
+    text.is_empty() || text.ends_with(['=', ':'])
+}
+
+/// Returns a path as seen from the directory above a folder that a command has changed to.
+fn join_folder(folder: &str, path: &str) -> String {
+    match (path.starts_with(['/', '\u{1}']), folder.is_empty()) {
+        (false, false) => format!("{folder}/{path}"),
+        _ => path.to_owned(),
+    }
 }
 
 /// `$?` and `${PIPESTATUS[0]}`.

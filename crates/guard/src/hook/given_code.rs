@@ -3,17 +3,15 @@
 //!
 //! What the commit from which the session started says itself is the project's own way to run its tests.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base::files;
 use base::git::{self, Git};
-use base::repository::Location;
 use evidence::sealing::test_commands::loaders::setting_loads_code;
 use evidence::sealing::test_commands::setup::{choosing_part, is_setup};
 use evidence::sealing::test_commands::{Given, TestCommand};
 
-use super::loaded_code::{Before, holds_fresh};
+use super::own_code::{OwnCode, Place, holds_fresh};
 
 /// Longest file of settings that is looked at.
 const MAX_SETTINGS: u64 = 256 * 1024;
@@ -26,15 +24,16 @@ const AROUND: &str = " \t=,:;\"'[](){}";
 pub(super) fn doubt(
     test: &TestCommand,
     (folder, is_typed): (&Path, bool),
-    before: &Before,
+    own: &OwnCode<'_>,
 ) -> Option<String> {
-    let top = Location::around(folder)?.top;
+    let top = own.top.as_path();
     let tree = Tree {
-        top: &top,
+        top,
         is_typed,
-        before,
+        tests_builds: test.tests_builds(),
+        own,
     };
-    let place = folder.strip_prefix(&top).ok()?.to_string_lossy();
+    let place = folder.strip_prefix(top).ok()?.to_string_lossy();
     let of_folder = Given {
         before: "cd".to_owned(),
         value: place.into_owned(),
@@ -43,7 +42,7 @@ pub(super) fn doubt(
     };
     let of_words = test.given.iter().find_map(|given| tree.word(given, folder));
     of_words
-        .or_else(|| tree.word(&of_folder, &top))
+        .or_else(|| tree.word(&of_folder, top))
         .or_else(|| tree.settings())
 }
 
@@ -51,7 +50,9 @@ struct Tree<'t> {
     top: &'t Path,
     /// The command is the session's own: what a script of the project is given stands there.
     is_typed: bool,
-    before: &'t Before,
+    /// The runner works in the folder of a build.
+    tests_builds: bool,
+    own: &'t OwnCode<'t>,
 }
 
 impl Tree<'_> {
@@ -68,47 +69,22 @@ impl Tree<'_> {
         if !given.is_path {
             return None;
         }
-        paths(value).find_map(|path| match self.place(&folder.join(path)) {
+        paths(value).find_map(|path| match self.own.place(&folder.join(path)) {
             Place::Inside => None,
-            Place::Outside => Some(format!("`{value}` is outside of the repository")),
+            Place::Outside(_) => Some(format!("`{value}` is outside of the repository")),
             Place::Beside(real) => {
-                let is_own = self.is_held(before, value) && !self.is_written(&real);
-                (!is_own).then(|| format!("`{value}` is a place that the diff does not show"))
+                // What was built before the session began does not hold its changes.
+                let is_built = || self.tests_builds && holds_fresh(&real, self.own.before.began_ns);
+                let is_meant = self.is_held(before, value) || is_built();
+                let is_fine = is_meant && self.own.holds(&real).is_none();
+                (!is_fine).then(|| format!("`{value}` is a place that the diff does not show"))
             }
         })
     }
 
-    fn place(&self, path: &Path) -> Place {
-        let Ok(real) = fs::canonicalize(path) else {
-            let is_outside = path.is_absolute() && !path.starts_with(self.top);
-            return if is_outside {
-                Place::Outside
-            } else {
-                Place::Inside
-            };
-        };
-        let Ok(inside) = real.strip_prefix(self.top) else {
-            return Place::Outside;
-        };
-        if inside.as_os_str().is_empty() {
-            return Place::Inside;
-        }
-        let is_of_git = inside.iter().any(|part| part == ".git");
-        let folder = if real.is_dir() {
-            &real
-        } else {
-            real.parent().unwrap_or(&real)
-        };
-        let is_nested = Location::around(folder).is_some_and(|other| other.top != self.top);
-        match is_of_git || is_nested || git::is_ignored(self.top, &real) {
-            true => Place::Beside(real),
-            false => Place::Inside,
-        }
-    }
-
     /// Returns `true` if the commit from which the session started has these words.
     fn is_held(&self, before: &str, value: &str) -> bool {
-        let Some(base) = &self.before.base else {
+        let Some(base) = &self.own.before.base else {
             return false;
         };
         let Ok(git) = Git::at(self.top) else {
@@ -120,19 +96,10 @@ impl Tree<'_> {
         git.run(search, &[]).is_ok()
     }
 
-    /// Returns `true` if a call named a file in this place as one that it writes.
-    fn is_written(&self, place: &Path) -> bool {
-        let mut written = self.before.written.iter();
-        written.any(|path| {
-            let path = self.top.join(path);
-            fs::canonicalize(&path).unwrap_or(path).starts_with(place)
-        })
-    }
-
     /// Settings that the session wrote, and that name such code.
     fn settings(&self) -> Option<String> {
         let git = Git::at(self.top).ok()?;
-        let base = self.before.base.as_deref().unwrap_or("HEAD");
+        let base = self.own.before.base.as_deref().unwrap_or("HEAD");
         let list = |arguments: &[&str]| {
             let listed = git.run(arguments, &[]).unwrap_or_default();
             String::from_utf8_lossy(&listed).into_owned()
@@ -155,14 +122,14 @@ impl Tree<'_> {
         let old = String::from_utf8_lossy(&old);
         let folder = self.top.join(path);
         let folder = folder.parent().unwrap_or(self.top);
-        let began_ns = self.before.began_ns;
+        let began_ns = self.own.before.began_ns;
         let names_other = |word: &str| {
             let is_path = word.contains('/') && !word.starts_with("//") && !old.contains(word);
             is_path
-                && match self.place(&folder.join(word)) {
+                && match self.own.place(&folder.join(word)) {
                     Place::Inside => false,
-                    Place::Outside => holds_fresh(&folder.join(word), began_ns),
-                    Place::Beside(real) => holds_fresh(&real, began_ns),
+                    Place::Outside(real) => holds_fresh(&real, began_ns),
+                    Place::Beside(real) => self.own.holds(&real).is_some(),
                 }
         };
         let mut lines = text.lines().filter(|line| !old.contains(line.trim()));
@@ -174,16 +141,6 @@ impl Tree<'_> {
             })
         })
     }
-}
-
-/// Where a path leads.
-enum Place {
-    /// To something that the diff would show, or to nothing.
-    Inside,
-    /// Out of the repository.
-    Outside,
-    /// To something in it that the diff does not show.
-    Beside(PathBuf),
 }
 
 /// The paths that a word may mean: `t.py::test_a`, `build/*.test.js`, `build.test_calc`, `name=path`.

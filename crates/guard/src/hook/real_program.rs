@@ -3,7 +3,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use evidence::sealing::test_commands::TestCommand;
@@ -11,6 +10,8 @@ use evidence::sealing::test_commands::TestCommand;
 use base::command_lookup::starts_like_a_program;
 use base::environment;
 use base::files;
+
+use super::own_code::is_fresh;
 
 /// Longest script that is looked at; those of installers are far smaller.
 const MAX_SCRIPT: u64 = 64 * 1024;
@@ -121,19 +122,6 @@ fn find(program: &str, folders: &[PathBuf], scene: Scene<'_>) -> Option<PathBuf>
 /// A path without the variable in front, as in `$PWD/bin`; what another variable holds is not known.
 fn known_part(path: &str) -> &str {
     path.strip_prefix("\u{1}/").unwrap_or(path)
-}
-
-/// Returns `true` if the file, or the link to it, changed since the session began.
-pub(super) fn is_fresh(path: &Path, began_ns: u64) -> bool {
-    let is_later = |facts: fs::Metadata| {
-        let nanoseconds =
-            i128::from(facts.ctime()) * 1_000_000_000 + i128::from(facts.ctime_nsec());
-        nanoseconds > i128::from(began_ns)
-    };
-    [fs::symlink_metadata(path), fs::metadata(path)]
-        .into_iter()
-        .flatten()
-        .any(is_later)
 }
 
 /// Returns `true` if a new file is what an installer puts there: a link to an older program of that name or into an

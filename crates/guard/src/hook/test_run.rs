@@ -4,15 +4,15 @@
 use std::fs;
 use std::path::Path;
 
-use evidence::sealing::test_commands::changes::written;
+use evidence::sealing::test_commands::effects::{Effects, effects};
 use evidence::sealing::test_commands::{Credit, Selection, TestCommand};
-use evidence::sealing::test_commands::{exports, scripts_behind};
+use evidence::sealing::test_commands::{exports, runs_tests, scripts_behind};
 use oversight::lookup::{Lookup as _, absolute};
 use oversight::tools::shell_command;
 use serde_json::Value;
 
 use super::given_code;
-use super::loaded_code::{self, Before};
+use super::own_code::{Before, OwnCode, PastCall};
 use super::real_program::{self, Scene};
 use crate::agents::Event;
 use base::command_lookup::Disk;
@@ -23,6 +23,9 @@ use evidence::journal::record::{Outcome, Record};
 /// Stands for a part of a path that only a run would know.
 const UNKNOWN: char = '\u{1}';
 
+/// How far the clock of files may be behind that of the journal.
+const SLACK_NS: u64 = 20_000_000;
+
 /// Adds to the outcome of a test command where it ran, and what may not be real. `journal` has the call, whose directory
 /// may not be that of the event any more; `own_tests` are test commands of the user.
 pub(super) fn observe(
@@ -31,7 +34,7 @@ pub(super) fn observe(
     event: &Event,
     (journal, own_tests): (&Path, &[String]),
 ) {
-    let (call_cwd, before) = call(journal, &event.call_id);
+    let (call_cwd, before) = call(journal, &event.call_id, own_tests);
     let began_ns = before.began_ns;
     let Some(cwd) = call_cwd.or_else(|| event.cwd.clone()) else {
         return;
@@ -44,6 +47,7 @@ pub(super) fn observe(
         return;
     };
     let cwd = Path::new(&cwd);
+    let own = OwnCode::around(&folder, &before);
     outcome.elsewhere = !is_inside(&test.selection, &folder, cwd);
     let doubt = |test: &TestCommand, folder: &Path, is_typed: bool| {
         let scene = Scene {
@@ -52,7 +56,7 @@ pub(super) fn observe(
             began_ns,
         };
         real_program::doubt(test, scene)
-            .or_else(|| given_code::doubt(test, (folder, is_typed), &before))
+            .or_else(|| given_code::doubt(test, (folder, is_typed), &own))
     };
     let behind = scripts_behind(test, cwd, own_tests);
     outcome.elsewhere |= behind
@@ -67,15 +71,27 @@ pub(super) fn observe(
         let mut variables = test.variables.clone();
         let inner = behind.commands.into_iter();
         variables.extend(inner.flat_map(|(inner, _)| inner.variables));
-        outcome.doubt = loaded_code::doubt(&variables, &folder, &before);
+        outcome.doubt = own.doubt(&variables, &folder);
     }
     outcome.folder = Some(folder.to_string_lossy().into_owned());
 }
 
+/// Removes what only caches the project's code, where the session may have changed it, before a test run loads it.
+pub(super) fn clear_caches(event: &Event, journal: &Path, own_tests: &[String]) {
+    let command = shell_command(&event.tool, &event.input).unwrap_or_default();
+    let cwd = event.cwd.as_deref().map(Path::new);
+    let Some(cwd) = cwd.filter(|_| runs_tests(&command, own_tests)) else {
+        return;
+    };
+    let (_, before) = call(journal, &event.call_id, own_tests);
+    OwnCode::around(cwd, &before).clear_caches();
+}
+
 /// The directory of the call, and what the session did before it. A journal that cannot be read tells neither.
-fn call(journal: &Path, call_id: &str) -> (Option<String>, Before) {
-    let (mut cwd, mut began_ns) = (None, None);
+fn call(journal: &Path, call_id: &str, own_tests: &[String]) -> (Option<String>, Before) {
+    let (mut cwd, mut began_ns, mut last_ns) = (None, None, 0);
     let mut before = Before::default();
+    let mut running: Vec<(String, PastCall)> = Vec::new();
     let Ok(mut reader) = Reader::open(journal) else {
         return (None, before);
     };
@@ -84,10 +100,26 @@ fn call(journal: &Path, call_id: &str) -> (Option<String>, Before) {
             continue;
         };
         began_ns.get_or_insert(line.time_ns);
+        let last_ns = std::mem::replace(&mut last_ns, line.time_ns);
         let call = match line.record {
             Record::Call(call) => call,
+            Record::Result(outcome) | Record::Failure(outcome) => {
+                let ended = running.iter_mut().rev();
+                let mut ended = ended.filter(|(id, _)| *id == outcome.call_id);
+                if let Some((_, past)) = ended.next() {
+                    past.until_ns = line.time_ns;
+                }
+                continue;
+            }
             Record::Start(start) if before.base.is_none() => {
                 before.base = start.base_commit;
+                continue;
+            }
+            // A call whose end is not told lasted as long as its turn.
+            Record::Start(_) | Record::Prompt(_) | Record::Stop(_) | Record::End(_) => {
+                let open = running.iter_mut().map(|(_, past)| &mut past.until_ns);
+                open.filter(|until| **until == u64::MAX)
+                    .for_each(|until| *until = line.time_ns);
                 continue;
             }
             _ => continue,
@@ -95,17 +127,43 @@ fn call(journal: &Path, call_id: &str) -> (Option<String>, Before) {
         if call.call_id == call_id {
             cwd = Some(call.cwd);
         } else if call.recorded != "denied" {
-            match shell_command(&call.tool, &call.input) {
-                Some(command) => {
-                    before.exported.extend(exports(&command));
-                    before.written.extend(written(&command));
-                }
-                None => before.written.extend(edited(&call.input)),
-            }
+            let command = shell_command(&call.tool, &call.input);
+            before
+                .exported
+                .extend(command.iter().flat_map(|command| exports(command)));
+            let past = PastCall {
+                is_shell: command.is_some(),
+                effects: effects_of(command.as_deref(), &call.tool, &call.input, own_tests),
+                cwd: call.cwd,
+                from_ns: line.time_ns.saturating_sub(SLACK_NS).max(last_ns),
+                until_ns: u64::MAX,
+            };
+            running.push((call.call_id, past));
         }
     }
+    before.calls = running.into_iter().map(|(_, past)| past).collect();
     before.began_ns = began_ns.unwrap_or(0);
     (cwd, before)
+}
+
+/// What a call may have written: by its command, or by the file that a tool for edits names. A tool of a server may
+/// write anything.
+fn effects_of(command: Option<&str>, tool: &str, input: &Value, own_tests: &[String]) -> Effects {
+    let in_background = input.get("run_in_background").and_then(Value::as_bool);
+    match command {
+        Some(command) => {
+            let found = effects(command, own_tests);
+            Effects {
+                stays: found.stays || in_background == Some(true),
+                ..found
+            }
+        }
+        None => Effects {
+            written: edited(input).into_iter().collect(),
+            has_code: tool.contains("__"),
+            ..Effects::default()
+        },
+    }
 }
 
 /// The file that a tool for edits names.

@@ -59,22 +59,25 @@ struct Shape {
     events: &'static [(&'static str, Kind)],
 }
 
+/// The events of Claude Code. Copilot has all but the last one.
+const CLAUDE: &[(&str, Kind)] = &[
+    ("PreToolUse", Kind::BeforeTool),
+    ("PostToolUse", Kind::AfterTool),
+    ("PostToolUseFailure", Kind::ToolFailed),
+    ("SessionStart", Kind::SessionStart),
+    ("UserPromptSubmit", Kind::Prompt),
+    ("Stop", Kind::Stop),
+    ("SubagentStop", Kind::SubagentStop),
+    ("SessionEnd", Kind::SessionEnd),
+    ("ConfigChange", Kind::ConfigChange),
+];
+
 fn shape(agent: Agent) -> Shape {
     match agent {
         Agent::Claude => Shape {
             file: ".claude/settings.local.json",
             dialect: Dialect::Comments,
-            events: &[
-                ("PreToolUse", Kind::BeforeTool),
-                ("PostToolUse", Kind::AfterTool),
-                ("PostToolUseFailure", Kind::ToolFailed),
-                ("SessionStart", Kind::SessionStart),
-                ("UserPromptSubmit", Kind::Prompt),
-                ("Stop", Kind::Stop),
-                ("SubagentStop", Kind::SubagentStop),
-                ("SessionEnd", Kind::SessionEnd),
-                ("ConfigChange", Kind::ConfigChange),
-            ],
+            events: CLAUDE,
         },
         Agent::Codex => Shape {
             file: ".codex/hooks.json",
@@ -119,16 +122,7 @@ fn shape(agent: Agent) -> Shape {
         Agent::Copilot => Shape {
             file: ".github/hooks/role-os.json",
             dialect: Dialect::Strict,
-            events: &[
-                ("PreToolUse", Kind::BeforeTool),
-                ("PostToolUse", Kind::AfterTool),
-                ("PostToolUseFailure", Kind::ToolFailed),
-                ("SessionStart", Kind::SessionStart),
-                ("UserPromptSubmit", Kind::Prompt),
-                ("Stop", Kind::Stop),
-                ("SubagentStop", Kind::SubagentStop),
-                ("SessionEnd", Kind::SessionEnd),
-            ],
+            events: CLAUDE.split_at(8).0,
         },
     }
 }

@@ -213,13 +213,9 @@ impl Store {
 
     /// Notes that a call was let through. It survives the end of this process, and need not survive more.
     pub(super) fn begin(&self, call_id: &str, call: &Running) -> Result<(), FileError> {
-        let folder = self.calls_dir();
         let bytes = serde_json::to_vec(call).unwrap_or_default();
-        let path = folder.join(call_name(&call.session, call_id, &call.tool));
-        files::write_plainly(&path, &bytes).or_else(|_| {
-            files::make_directory(&folder, Privacy::Secret)?;
-            files::write_plainly(&path, &bytes)
-        })
+        let name = call_name(&call.session, call_id, &call.tool);
+        files::write_plainly(&self.calls_dir().join(name), &bytes)
     }
 
     /// Forgets a call that has ended.

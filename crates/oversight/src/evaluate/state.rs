@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::guard::processes;
 use shell::ir::Command;
 use shell::value::{ENVIRONMENT, HOLE, either, for_people, unknown};
 
@@ -121,6 +122,8 @@ impl Shell {
             shell.set(name, value.to_owned(), name != "BASH");
         }
         shell.set("IFS", " \t\n".to_owned(), false);
+        // Which process that is stays open; who it is not: what started the shell.
+        shell.set("PPID", processes::PARENT.to_owned(), false);
         shell
     }
 

@@ -194,6 +194,7 @@ impl Evaluator<'_> {
             From::Restored(name) => git(Snapshot::Restored(name)),
             From::Merge(name) => git(Snapshot::Merge(name)),
             From::Commit(name) => git(Snapshot::Commit(name)),
+            From::Reverted(name) => git(Snapshot::Reverted(name)),
             From::Index => git(Snapshot::Index),
             From::Input | From::Elsewhere => Listing::Unknown,
         };
@@ -322,7 +323,12 @@ impl Evaluator<'_> {
 fn is_git(from: &From) -> bool {
     matches!(
         from,
-        From::Revision(_) | From::Restored(_) | From::Merge(_) | From::Commit(_) | From::Index
+        From::Revision(_)
+            | From::Restored(_)
+            | From::Merge(_)
+            | From::Commit(_)
+            | From::Reverted(_)
+            | From::Index
     )
 }
 

@@ -37,9 +37,13 @@ pub(crate) fn written(arguments: &[String]) -> Vec<Tree> {
             .into_iter()
             .map(|name| merged(name))
             .collect(),
-        "cherry-pick" | "revert" => operands(rest)
+        "cherry-pick" => operands(rest)
             .into_iter()
             .map(|name| picked(name))
+            .collect(),
+        "revert" => operands(rest)
+            .into_iter()
+            .map(|name| Tree::new(From::Reverted(name.clone()), None))
             .collect(),
         _ => Vec::new(),
     };

@@ -5,11 +5,15 @@ use shell::value::has_hole;
 use shell::words::names;
 
 use super::Guarded;
+use super::agents::is_agent;
 use super::programs::operands;
 use crate::verdict::Verdict;
 
 /// Our programs as the system lists them.
 const OURS: &[&str] = names!("roleos roleos-hook roleos-watch");
+
+/// Stands for the process that started the shell of the call: the agent, or the supervisor.
+pub(crate) const PARENT: &str = "$PPID";
 
 /// Programs that find processes by a name or a pattern.
 const FINDERS: &[&str] = names!("pgrep pidof pkill killall killall5 skill snice ps");
@@ -41,9 +45,18 @@ pub(crate) fn ends_ours(name: &str, arguments: &[String], found: bool) -> Option
         }
         _ => false,
     };
-    ends.then(|| {
+    if ends {
         let reason = "it ends programs of roleos: they guard this workspace".to_owned();
-        Guarded::new(name, Verdict::Deny, reason)
+        return Some(Guarded::new(name, Verdict::Deny, reason));
+    }
+    let ends_agent = match name {
+        "killall" | "pkill" | "skill" => words.iter().any(|word| is_agent(base_name(word))),
+        "kill" => words.iter().any(|word| word.contains(PARENT)),
+        _ => false,
+    };
+    ends_agent.then(|| {
+        let reason = "it ends the agent or what supervises this command".to_owned();
+        Guarded::new(name, Verdict::Ask, reason)
     })
 }
 

@@ -44,6 +44,8 @@ pub(crate) enum From {
     Merge(String),
     /// What a commit changes.
     Commit(String),
+    /// What comes back when a commit is undone.
+    Reverted(String),
     Index,
     /// A source that cannot be listed, such as another machine.
     #[default]
@@ -57,7 +59,8 @@ impl From {
             Self::Revision(name)
             | Self::Restored(name)
             | Self::Merge(name)
-            | Self::Commit(name) => Some(name),
+            | Self::Commit(name)
+            | Self::Reverted(name) => Some(name),
             _ => None,
         }
     }

@@ -91,10 +91,15 @@ fn after(workspace: &Workspace, tool: &str, input: &Value) -> Ran {
 
 /// One call of an agent: asked, run whatever the answer was, reported. Returns what the agent is told afterwards.
 pub(crate) fn run(workspace: &Workspace, command: &str) -> String {
+    run_by(workspace, command, || shell(workspace, command))
+}
+
+/// The same, where `act` runs the command.
+pub(crate) fn run_by(workspace: &Workspace, command: &str, act: impl FnOnce()) -> String {
     let input = json!({ "command": command });
     // What the gate says is not what is tested here: some of these it can read and refuses.
     before(workspace, "Bash", &input);
-    shell(workspace, command);
+    act();
     after(workspace, "Bash", &input).stdout
 }
 
@@ -554,6 +559,21 @@ fn a_journal_that_a_program_cut_or_removed_is_missed() {
         assert!(!outcomes.contains("solved"), "{command}: {outcomes}");
         assert!(story.contains("journal"), "{command}: {story}");
     }
+}
+
+#[test]
+fn a_note_that_a_crash_tore_is_no_loss() {
+    let workspace = failed();
+    let state = workspace.home().join(".local/state/roleos");
+    let notes = all_files(&state).into_iter();
+    let mut notes = notes.filter(|path| path.ends_with("journals/a"));
+    let note = notes.next().unwrap();
+    let bytes = fs::read(&note).unwrap();
+    fs::write(&note, bytes.get(..bytes.len() / 2).unwrap()).unwrap();
+    session(&workspace, "SessionEnd", "a", &json!({ "reason": "exit" })).exits(0);
+    let (outcomes, story) = sealed(&workspace);
+    assert!(outcomes.contains("failed"), "{outcomes}");
+    assert!(!story.contains("journal was removed"), "{story}");
 }
 
 #[test]

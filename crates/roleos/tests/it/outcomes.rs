@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -21,7 +22,11 @@ enum Step {
     Edit(&'static str),
     /// A file changes without a tool that says so.
     Change(&'static str),
-    /// A file that anybody may execute is written, with this content.
+    /// A command that was let through writes a file with this content; one with `#!` may be executed.
+    By(&'static str, &'static str, &'static str),
+    /// A command begins, and its end is not told.
+    Begin(&'static str),
+    /// Such a file is written between the calls.
     Write(&'static str, &'static str),
     /// A link is made: its name, and where it leads.
     Link(&'static str, &'static str),
@@ -29,7 +34,7 @@ enum Step {
     Remove(&'static str),
 }
 
-use Step::{Change, Edit, Link, Remove, Run, Write};
+use Step::{Begin, By, Change, Edit, Link, Remove, Run, Write};
 
 /// What the bundle of a session says.
 struct Sealed {
@@ -94,10 +99,24 @@ fn play_in(workspace: &Workspace, steps: &[Step]) -> Sealed {
             Change(file) => {
                 workspace.write(file, content(place));
             }
-            Write(file, text) => {
-                let path = workspace.write(file, text);
-                fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+            By(command, file, text) => {
+                let call = json!({ "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id });
+                say("PreToolUse", call.clone());
+                // A program takes its time to begin, and the clock of files is not as fine.
+                std::thread::sleep(Duration::from_millis(20));
+                match text.starts_with("#!") {
+                    true => write_program(workspace, file, text),
+                    false => drop(workspace.write(file, text)),
+                }
+                let mut done = call;
+                done["tool_response"] = json!({ "stdout": "", "stderr": "" });
+                say("PostToolUse", done);
             }
+            Begin(command) => {
+                let call = json!({ "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id });
+                say("PreToolUse", call);
+            }
+            Write(file, text) => write_program(workspace, file, text),
             Link(name, target) => symlink(target, workspace.path(name)).unwrap(),
             Remove(file) => fs::remove_file(workspace.path(file)).unwrap(),
         }
@@ -109,6 +128,11 @@ fn play_in(workspace: &Workspace, steps: &[Step]) -> Sealed {
         .json();
     assert_eq!(sealed[0]["state"], "sealed", "{sealed:#}");
     told(workspace)
+}
+
+fn write_program(workspace: &Workspace, file: &str, text: &str) {
+    let path = workspace.write(file, text);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn told(workspace: &Workspace) -> Sealed {
@@ -465,7 +489,11 @@ fn a_failure_is_not_lifted_by_other_settings_of_the_runner() {
     workspace.write(".gitignore", "conftest.py\n");
     let steps = vec![
         failed(),
-        Write("conftest.py", "collect_ignore = ['t.py']\n"),
+        By(
+            "python3 -c 'f()'",
+            "conftest.py",
+            "collect_ignore = ['t.py']\n",
+        ),
         Run("pytest", PASSES, false),
     ];
     check_in(&workspace, "failed", steps);
@@ -872,7 +900,7 @@ fn with_ignored() -> Workspace {
     let workspace = repository("");
     workspace.write(
         ".gitignore",
-        "hooks/\nlocal.py\n__pycache__/\n*.pyc\nnode_modules/\n*.log\n.env\n.npmrc\n",
+        "hooks/\nlocal.py\n__pycache__/\n*.pyc\nnode_modules/\n*.log\n.env\n.npmrc\n.venv\ntarget\nbuild\n",
     );
     workspace.write("src/a.py", "A = 1\n");
     git(workspace.root(), &["add", "-A"]);
@@ -880,107 +908,196 @@ fn with_ignored() -> Workspace {
     workspace
 }
 
+const HOOK: &str = "import builtins\n";
+
+fn pass(command: &'static str) -> Step {
+    Run(command, PASSES, false)
+}
+
+#[track_caller]
+fn check_unproved(rows: Vec<(&str, Vec<Step>)>) {
+    for (name, steps) in rows {
+        let sealed = check_in(&with_ignored(), "skipped", steps);
+        let story = sealed.story;
+        assert!(story.contains("Unproved"), "{name}: {story}");
+    }
+}
+
 #[test]
 fn code_that_the_session_puts_beside_its_diff_leaves_the_tests_unproved() {
-    const HOOK: &str = "import builtins\n";
-    let unchecked = "\u{1}\u{1}\u{1}\u{1}\u{1}\u{0}\u{0}\u{0}rest";
-    let run = |command| Run(command, PASSES, false);
-    let rows: Vec<(&str, Vec<Step>)> = vec![
+    const CODE: &str = "python3 -c 'write(\"a\" + \"b\")'";
+    let by = |file| By(CODE, file, HOOK);
+    check_unproved(vec![
         (
             "hooks/",
             vec![
-                Write("hooks/sitecustomize.py", HOOK),
-                run("PYTHONPATH=hooks pytest"),
+                by("hooks/sitecustomize.py"),
+                pass("PYTHONPATH=hooks pytest"),
             ],
         ),
         (
             "hooks/ by env",
             vec![
-                Write("hooks/sitecustomize.py", HOOK),
-                run("env PYTHONPATH=hooks pytest"),
+                by("hooks/sitecustomize.py"),
+                pass("env PYTHONPATH=hooks pytest"),
             ],
         ),
         (
             "hooks/ exported",
             vec![
-                Write("hooks/sitecustomize.py", HOOK),
-                run("export PYTHONPATH=$PWD/hooks; pytest"),
+                by("hooks/sitecustomize.py"),
+                pass("export PYTHONPATH=$PWD/hooks; pytest"),
             ],
         ),
         (
             "hooks/ alone",
-            vec![Write("hooks/sitecustomize.py", HOOK), run("pytest")],
+            vec![by("hooks/sitecustomize.py"), pass("pytest")],
         ),
-        ("file", vec![Write("local.py", HOOK), run("pytest")]),
-        ("sourceless", vec![Write("a.pyc", HOOK), run("pytest")]),
-        (
-            "unchecked",
-            vec![
-                Write("src/__pycache__/a.cpython-313.pyc", unchecked),
-                run("pytest"),
-            ],
-        ),
-        (
-            "settings",
-            vec![
-                Write(".npmrc", "node-options=--require ./x\n"),
-                run("pytest"),
-            ],
-        ),
+        ("file", vec![by("local.py"), pass("pytest")]),
+        ("sourceless", vec![by("a.pyc"), pass("pytest")]),
+        ("settings", vec![by(".npmrc"), pass("pytest")]),
         (
             "in .git",
             vec![
-                Write(".git/x/sitecustomize.py", HOOK),
-                run("PYTHONPATH=.git/x pytest"),
+                by(".git/x/sitecustomize.py"),
+                pass("PYTHONPATH=.git/x pytest"),
             ],
+        ),
+        (
+            "dependency",
+            vec![by("node_modules/jest/index.js"), pass("npx jest")],
+        ),
+        (
+            "entry of a dependency",
+            vec![by("node_modules/jest/package.json"), pass("npx jest")],
+        ),
+        (
+            "program",
+            vec![By(CODE, "node_modules/x/cli", "#!x"), pass("npx jest")],
+        ),
+        (
+            "built",
+            vec![By(CODE, "target/debug/deps/a-1", "#!x"), pass("cargo test")],
         ),
         (
             "environment",
             vec![
-                Write(".venv/lib/python3.13/site-packages/sitecustomize.py", HOOK),
-                run("pytest"),
+                by(".venv/lib/python3.13/site-packages/sitecustomize.py"),
+                pass("pytest"),
             ],
         ),
+    ]);
+}
+
+#[test]
+fn however_it_comes_there_code_of_the_session_leaves_the_tests_unproved() {
+    const DEPENDENCY: &str = "node_modules/jest/index.js";
+    check_unproved(vec![
+        (
+            "script of the session that is gone",
+            vec![By("python3 x.py", DEPENDENCY, HOOK), pass("npx jest")],
+        ),
+        (
+            "script of the session",
+            vec![
+                Edit("gen.py"),
+                By("python3 gen.py", DEPENDENCY, HOOK),
+                pass("npx jest"),
+            ],
+        ),
+        (
+            "script without an ending that is gone",
+            vec![
+                By("cat x > gen", "gen", HOOK),
+                By("python3 gen", DEPENDENCY, HOOK),
+                Remove("gen"),
+                pass("npx jest"),
+            ],
+        ),
+        (
+            "makefile that is gone",
+            vec![
+                By("cat x > m.mk", "m.mk", HOOK),
+                By("make -f m.mk x", DEPENDENCY, HOOK),
+                Remove("m.mk"),
+                pass("npx jest"),
+            ],
+        ),
+        (
+            "makefile that is as before",
+            vec![
+                By("cat x > Makefile", "Makefile", HOOK),
+                By("make x", DEPENDENCY, HOOK),
+                Remove("Makefile"),
+                pass("npx jest"),
+            ],
+        ),
+        (
+            "folder that is moved",
+            vec![By("cat x > build/x.js", DEPENDENCY, HOOK), pass("npx jest")],
+        ),
+        (
+            "at the same time",
+            vec![
+                Begin("python3 -c 'f()'"),
+                Write(DEPENDENCY, HOOK),
+                pass("npx jest"),
+            ],
+        ),
+        (
+            "in the background",
+            vec![
+                Run("nohup python3 -c 'later()' &", "", false),
+                Write(DEPENDENCY, HOOK),
+                pass("npx jest"),
+            ],
+        ),
+        (
+            "named",
+            vec![
+                By("cp x.js node_modules/jest/index.js", DEPENDENCY, HOOK),
+                pass("npx jest"),
+            ],
+        ),
+        (
+            "named folder",
+            vec![
+                By("cp -r x/. node_modules", DEPENDENCY, HOOK),
+                pass("npx jest"),
+            ],
+        ),
+        (
+            "installed from beside the diff",
+            vec![
+                By("cp a build/evil.tgz", "build/evil.tgz", "#!x"),
+                By("npm i ./build/evil.tgz", DEPENDENCY, HOOK),
+                pass("npx jest"),
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn variables_that_load_code_leave_the_tests_unproved() {
+    check_unproved(vec![
         (
             "exported before",
             vec![
                 Run("export PYTEST_PLUGINS=poison", "", false),
-                run("pytest"),
+                pass("pytest"),
             ],
         ),
-        (
-            "written",
-            vec![
-                Run("cp x.js node_modules/jest/index.js", "", false),
-                run("pytest"),
-            ],
-        ),
-        (
-            "redirected",
-            vec![
-                Run("cat x > src/__pycache__/a.cpython-313.pyc", "", false),
-                run("pytest"),
-            ],
-        ),
-        ("plugin", vec![run("PYTEST_PLUGINS=poison pytest")]),
-        ("added", vec![run("PYTEST_ADDOPTS='-p poison' pytest")]),
-        ("node", vec![run("NODE_OPTIONS='--require ./x.js' pytest")]),
-        ("preload", vec![run("LD_PRELOAD=./x.so pytest")]),
+        ("plugin", vec![pass("PYTEST_PLUGINS=poison pytest")]),
+        ("added", vec![pass("PYTEST_ADDOPTS='-p poison' pytest")]),
+        ("node", vec![pass("NODE_OPTIONS='--require ./x.js' pytest")]),
+        ("preload", vec![pass("LD_PRELOAD=./x.so pytest")]),
         (
             "runner",
-            vec![run(
+            vec![pass(
                 "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='cat log' pytest",
             )],
         ),
-    ];
-    for (name, steps) in rows {
-        let sealed = check_in(&with_ignored(), "skipped", steps);
-        assert!(
-            sealed.story.contains("Unproved"),
-            "{name}: {}",
-            sealed.story
-        );
-    }
+    ]);
 }
 
 #[test]
@@ -999,14 +1116,81 @@ fn harmless_variables_and_output_leave_the_tests_proved() {
             Run("export DEBUG=1", "", false),
             Write("app.log", "x"),
             Write(".env", "A=1"),
-            Write(
-                "src/__pycache__/a.cpython-313.pyc",
-                "\u{1}\u{1}\u{1}\u{1}\u{0}\u{0}\u{0}\u{0}rest",
-            ),
-            Write("node_modules/x/index.js", "x"),
             Run(command, PASSES, false),
         ];
         check_in(&with_ignored(), "solved", steps);
+    }
+}
+
+#[test]
+fn what_builds_and_installers_write_leaves_the_tests_proved() {
+    let module = "src/__pycache__/a.cpython-313.pyc";
+    let rows: Vec<(Vec<Step>, &str)> = vec![
+        (
+            vec![By("npm ci", "node_modules/x/index.js", "x")],
+            "npx jest",
+        ),
+        (
+            vec![By("pip install -e '.[dev]'", ".venv/lib/x.py", "x")],
+            "pytest",
+        ),
+        (
+            vec![By("cargo run -- 'a (b)'", "target/debug/deps/a-1", "x")],
+            "cargo test",
+        ),
+        (vec![By("pytest -q", module, "x")], "pytest"),
+        // An editor or a server of the user.
+        (vec![Write("target/debug/deps/a-1", "x")], "cargo test"),
+        // Code that looks at something leaves only data and what is made again.
+        (
+            vec![
+                By("npm run build", "node_modules/x/index.js", "x"),
+                By("python3 -c 'import a; print(a.A)'", module, "x"),
+                By("node -e 'f()'", "build/out.txt", "x"),
+            ],
+            "pytest",
+        ),
+        (
+            vec![By(
+                "cp .env.example .env && npm ci",
+                "node_modules/x/i.js",
+                "x",
+            )],
+            "npx jest",
+        ),
+        (vec![By("python3 src/a.py", "build/gen.py", "x")], "pytest"),
+        (
+            vec![By(
+                "cmake -B build && cmake --build build",
+                "build/t",
+                "#!x",
+            )],
+            "cd build && ctest",
+        ),
+        (vec![], "python3 -m unittest $PWD/src/a.py"),
+        (vec![], "pytest \"$PWD/src\""),
+    ];
+    for (mut steps, command) in rows {
+        steps.push(Run(command, PASSES, false));
+        let workspace = with_ignored();
+        let sealed = check_in(&workspace, "solved", steps);
+        assert!(!sealed.story.contains("Unproved"), "{command}");
+    }
+}
+
+#[test]
+fn compiled_modules_that_the_session_wrote_are_made_again() {
+    let module = "src/__pycache__/a.cpython-313.pyc";
+    for (command, is_kept) in [
+        ("python3 gen.py", false),
+        ("python3 - <<'E'\nforge()\nE", false),
+        ("cat x > src/__pycache__/a.cpython-313.pyc", false),
+        ("pytest src", true),
+    ] {
+        let workspace = with_ignored();
+        let steps = vec![By(command, module, "x"), Run("pytest", PASSES, false)];
+        check_in(&workspace, "solved", steps);
+        assert_eq!(workspace.path(module).exists(), is_kept, "{command}");
     }
 }
 
@@ -1027,8 +1211,10 @@ fn with_builds() -> Workspace {
 
 #[test]
 fn words_that_name_code_beside_the_diff_leave_the_tests_unproved() {
-    let copy = || Write("build/calc.test.js", "x");
+    let copy = || By("cp a build/calc.test.js", "build/calc.test.js", "x");
     let rows: Vec<(Vec<Step>, &str)> = vec![
+        (vec![], "cd build && ctest"),
+        (vec![copy()], "cd build && ctest"),
         (vec![], "node --test /usr/calc.test.js"),
         (vec![], "node --test --test-concurrency=1 '/usr/*.test.js'"),
         (vec![], "X=/usr; node --test $X/calc.test.js"),
@@ -1075,7 +1261,8 @@ fn words_that_name_code_beside_the_diff_leave_the_tests_unproved() {
             "pytest",
         ),
         (
-            vec![Write(
+            vec![By(
+                "node -e 'f()'",
                 "home/.local/lib/python3.11/site-packages/a.pth",
                 "/usr\n",
             )],
@@ -1083,10 +1270,7 @@ fn words_that_name_code_beside_the_diff_leave_the_tests_unproved() {
         ),
         // The project says so, and the session wrote there itself.
         (
-            vec![
-                Write("dist/a.test.js", "x"),
-                Run("cp x dist/a.test.js", "", false),
-            ],
+            vec![By("cp x dist/a.test.js", "dist/a.test.js", "x")],
             "node --test dist/",
         ),
     ];

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::effects::{before, prepared, protected, refuses_push, run, session};
+use crate::effects::{before, prepared, protected, refuses_push, run, run_by, session};
 use crate::init::git;
 use crate::workspace::{Workspace, ran};
 
@@ -166,6 +166,28 @@ fn without_the_trust_store_and_its_copy_calls_are_blocked_until_a_person_looked(
     let answer = before(&workspace, "Bash", &json!({ "command": "ls" }));
     assert!(answer.code == 2, "{answer:#?}");
     assert!(answer.stderr.contains("roleos trust"), "{answer:#?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_supervised_call_cannot_remove_the_trust_store_with_its_copy() {
+    for command in [
+        "rm -rf ~/.local",
+        "rm -rf ~/.local/state/roleos ~/.local/share/roleos",
+        "find ~/.local -type f -name record -delete",
+        "find ~/.local -type f | while read f; do : > $f; rm $f; done",
+    ] {
+        let workspace = sealed();
+        let known = protected(&workspace);
+        let command = format!("{command}; echo '{{}}' > .claude/settings.local.json");
+        let told = run_by(&workspace, &command, || {
+            workspace.roleos(&["run", "--shell", &command]).exits(0);
+        });
+        assert_eq!(protected(&workspace), known, "{command}: {told}");
+        refuses_push(&workspace, "a");
+        let told = run(&workspace, "true");
+        assert!(!told.contains("put back"), "{command}: {told}");
+    }
 }
 
 #[test]

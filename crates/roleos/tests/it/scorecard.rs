@@ -463,6 +463,11 @@ fn deleting_failed_evidence_is_noticed() {
     let bytes = std::fs::read(&failed).unwrap();
     std::fs::remove_file(&failed).unwrap();
     assert_eq!(reasons(&workspace, few), ["ledger"]);
+    let verified = workspace.roleos(&["ledger", "verify"]);
+    assert!(
+        verified.code != 0 && verified.stdout.contains("missing"),
+        "{verified:#?}"
+    );
     let answer = workspace.roleos(&["--json", "scorecard"]).exits(0).json();
     assert_eq!(answer["ledger"]["problems"], "1 missing");
     let curve = workspace.roleos(&["curve"]).exits(0);

@@ -90,6 +90,19 @@ pub(super) fn is_harmless(words: &[String]) -> bool {
     }
 }
 
+/// Returns `true` if a program builds, installs, checks or tests the project: what it writes comes from there.
+pub(super) fn is_builder(words: &[String]) -> bool {
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
+    let name = name_of(program);
+    let first = after_options(arguments).first().map_or("", String::as_str);
+    let is_known = |(program, verbs): &(&str, &str)| {
+        *program == name && (name != "git" || is_one_of(verbs, first))
+    };
+    is_in(CHECKERS, name) || programs::is_of_projects(name) || BUILDERS.iter().any(is_known)
+}
+
 /// Returns whether a sourced script is one that an installer wrote: the `activate` of an environment, or a file below the
 /// user's home. `None` when nothing is sourced. Any other script may define functions, aliases and `PATH`.
 pub(super) fn sourced(words: &[Argument]) -> Option<bool> {

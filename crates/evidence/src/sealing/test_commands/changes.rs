@@ -36,55 +36,6 @@ fn has_writer(script: &Script, own: &[Vec<&str>]) -> bool {
     commands.any(|command| writes(command, own))
 }
 
-/// Programs that write the files that they name, and those that write the last one.
-const WRITE_ALL: &[&str] = names!("tee touch truncate sed patch perl");
-const WRITE_LAST: &[&str] = names!("cp mv ln install rsync");
-
-/// Returns the files that a command names as those that it writes, as far as that is plain.
-#[must_use]
-pub fn written(command: &str) -> Vec<String> {
-    let mut files = Vec::new();
-    if let Ok(script) = lower::program(command) {
-        written_by(&script, &mut files);
-    }
-    files
-}
-
-fn written_by(script: &Script, files: &mut Vec<String>) {
-    let pipelines = script.items.iter().flat_map(|item| &item.pipelines);
-    for command in pipelines.flat_map(|(_, pipeline)| &pipeline.commands) {
-        for redirect in &command.redirects {
-            if let Target::Write(word) | Target::Append(word) = &redirect.target {
-                files.push(plain_word(word));
-            }
-        }
-        match &command.kind {
-            Kind::Simple { words, .. } => {
-                let words = plain_words(words);
-                let Some((program, arguments)) = words.split_first() else {
-                    continue;
-                };
-                let mut operands = arguments.iter().filter(|word| !word.starts_with('-'));
-                let name = name_of(program);
-                if is_in(WRITE_LAST, name) {
-                    files.extend(operands.next_back().cloned());
-                } else if is_in(WRITE_ALL, name) {
-                    files.extend(operands.cloned());
-                } else if !is_in(READERS, name) && !is_in(REMOVERS, name) {
-                    // Code that names a compiled module writes it.
-                    let code = operands.filter(|word| word.contains(".pyc"));
-                    files.extend(code.map(|_| "__pycache__".to_owned()));
-                }
-            }
-            Kind::Group(inner) | Kind::Subshell(inner) => written_by(inner, files),
-            _ => {}
-        }
-    }
-}
-
-/// Programs that take files away, or look for them.
-const REMOVERS: &[&str] = names!("rm find git fd");
-
 /// Returns `true` unless a command is known to change no file of the project.
 pub(super) fn writes(command: &Command, own: &[Vec<&str>]) -> bool {
     let to_file = command
@@ -106,11 +57,12 @@ pub(super) fn writes(command: &Command, own: &[Vec<&str>]) -> bool {
     }
 }
 
-fn is_device(path: &str) -> bool {
+pub(super) fn is_device(path: &str) -> bool {
     path.starts_with("/dev/") || path.starts_with("/tmp/")
 }
 
-fn reads(words: &[String], own: &[Vec<&str>]) -> bool {
+/// Returns `true` if words are known to change no file of the project.
+pub(super) fn reads(words: &[String], own: &[Vec<&str>]) -> bool {
     let Some((program, arguments)) = words.split_first() else {
         return true;
     };

@@ -17,7 +17,7 @@ use super::loaders;
 use super::programs::{self, Tested, name_of};
 use super::project::ProjectScript;
 use super::selection::Selection;
-use super::{Credit, TestCommand, UNKNOWN, assigned, plain_words};
+use super::{Credit, TestCommand, UNKNOWN, assigned, join_folder, plain_words};
 
 /// Texts inside texts, as in `bash -c "sh -c …"`, and groups inside groups that are followed.
 const MAX_DEPTH: usize = 16;
@@ -287,10 +287,7 @@ impl Walk<'_> {
             "cd" | "pushd" => {
                 let target = arguments.iter().find(|word| !word.starts_with('-'));
                 let target = target.map_or(UNKNOWN, String::as_str);
-                self.folder = match (target.starts_with(['/', '\u{1}']), self.folder.is_empty()) {
-                    (false, false) => format!("{}/{target}", self.folder),
-                    _ => target.to_owned(),
-                };
+                self.folder = join_folder(&self.folder, target);
             }
             "popd" => self.folder = UNKNOWN.to_owned(),
             "set" => self.set(arguments),
@@ -336,7 +333,7 @@ impl Walk<'_> {
                 self.path.splice(..0, folders.map(str::to_owned));
             }
             // `cd` and `source` would mean another place.
-            "HOME" | "CDPATH" => self.foreign = true,
+            "HOME" | "CDPATH" | "PWD" => self.foreign = true,
             // Modules from elsewhere can stand in for those of the project.
             "PYTHONPATH" => {
                 self.foreign |= value.split(':').any(|folder| folder.starts_with('/'));
@@ -388,7 +385,7 @@ fn is_startup(word: &str) -> bool {
 }
 
 /// The scripts of a condition, a loop or a choice.
-fn branches(kind: &Kind) -> Vec<&Script> {
+pub(super) fn branches(kind: &Kind) -> Vec<&Script> {
     match kind {
         Kind::If { arms, otherwise } => {
             let arms = arms.iter().flat_map(|(condition, body)| [condition, body]);

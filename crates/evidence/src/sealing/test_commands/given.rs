@@ -63,6 +63,14 @@ const COMPILED: &[&str] = names!(
     "cargo cargo-nextest go gotestsum ginkgo mvn mvnw gradle gradlew dotnet swift ctest zig stack cabal dune meson bazel bazelisk buck2 forge flutter dart"
 );
 
+/// Programs that run in the folder of a build, in which they find its tests.
+const OF_BUILDS: &[&str] = names!("ctest meson ninja make gmake");
+
+/// Returns `true` if a program runs tests in the folder of a build.
+pub(super) fn tests_builds(program: &str) -> bool {
+    is_in(OF_BUILDS, name_of(program))
+}
+
 /// Returns what a program that runs tests is given. `wrappers` stand in front of it.
 pub(super) fn of(wrappers: &[String], program: &str, arguments: &[String]) -> Vec<Given> {
     let name = name_of(program);

@@ -1,4 +1,4 @@
-//! Variables, files and folders by which a test runner loads code beside the project's: what a session can use to make
+//! Variables and files by which a test runner loads code beside the project's: what a session can use to make
 //! tests pass without a change in its diff.
 
 use shell::words::names;
@@ -35,26 +35,11 @@ const OPTIONS: &[&str] = names!(
 /// Short ones that take their value without a space.
 const GLUED: &[&str] = names!("-r -M -m -p -I");
 
-/// Folders that builds and package managers fill, beside the diff.
-const OUTPUT: &[&str] = names!(
-    "node_modules target dist build out .venv venv env .env .tox .nox .eggs __pycache__ .pytest_cache .mypy_cache \
-    .ruff_cache .hypothesis .cache .next .nuxt .turbo .nx .gradle .idea .vscode .vs obj Debug Release .build _build deps \
-    vendor coverage htmlcov .nyc_output site-packages .svelte-kit .parcel-cache .terraform .dart_tool generated \
-    __generated__ gen .role-os .claude .git logs tmp log"
-);
-
-/// Those of them whose files no builder changes one by one, while runners load them.
-const LOADED: &[&str] = names!("node_modules site-packages __pycache__ .venv venv .git vendor");
-
 /// Endings of files that programs load or read their settings from.
 const CODE: &[&str] = names!(
     "py pyc pyo pth pyd so dylib dll js cjs mjs jsx ts cts mts tsx node wasm rb pl pm t php phar lua jar class groovy \
     kts gradle java kt scala clj ex exs go rs c h cc cpp hpp cs fs swift sh bash zsh toml cfg ini opts ps1"
 );
-
-/// Endings of names that generators write.
-const GENERATED: &[&str] =
-    names!(".d.ts _pb2.py _pb2_grpc.py .pb.go .g.dart _version.py .tsbuildinfo version.py");
 
 /// Returns `true` for variables that change how a run looks and neither its tests nor its code.
 pub(super) fn is_harmless(name: &str) -> bool {
@@ -120,32 +105,12 @@ fn is_of_loader(name: &str) -> bool {
     )
 }
 
-/// Returns `true` if builds and package managers fill a folder of this name.
-#[must_use]
-pub fn is_output(folder: &str) -> bool {
-    is_in(OUTPUT, folder) || folder.ends_with(".egg-info") || folder.starts_with("cmake-build-")
-}
-
-/// Returns `true` if a path leads into a folder that runners load code from and that only package managers fill.
-#[must_use]
-pub fn is_loaded_place(path: &str) -> bool {
-    path.split('/').any(|part| is_in(LOADED, part))
-}
-
 /// Returns `true` if a program may load a file of this name or read its settings from it.
 #[must_use]
 pub fn is_code(name: &str) -> bool {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_settings = name.starts_with('.') && name.ends_with("rc");
-    let is_generated = GENERATED.iter().any(|end| name.ends_with(end));
-    (is_in(CODE, ending) || is_settings) && !is_generated
-}
-
-/// Returns `true` if every run of Python loads a file of this name from where modules are installed.
-#[must_use]
-pub fn is_site_hook(name: &str) -> bool {
-    let stem = name.split('.').next().unwrap_or(name);
-    matches!(stem, "sitecustomize" | "usercustomize")
+    is_in(CODE, ending) || is_settings || name == "package.json"
 }
 
 #[cfg(test)]
@@ -225,11 +190,9 @@ mod tests {
             ("app.log", false),
             (".env", false),
             ("data.json", false),
-            ("x.d.ts", false),
-            ("_version.py", false),
+            ("package.json", true),
         ] {
             assert_eq!(is_code(name), expected, "{name}");
         }
-        assert!(is_site_hook("usercustomize.py") && !is_site_hook("site.py"));
     }
 }

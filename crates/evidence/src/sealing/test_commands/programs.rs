@@ -158,6 +158,27 @@ pub(super) fn tested<'w>(words: &'w [String], own: &[Vec<&str>]) -> Option<Teste
     None
 }
 
+/// Returns the command behind all wrappers, and whether one of them lets it run on when its shell has ended.
+pub(super) fn behind(words: &[String]) -> (&[String], bool) {
+    let (mut words, mut stays) = (words, false);
+    while let Some((program, arguments)) = words.split_first() {
+        let name = name_of(program);
+        stays |= matches!(name, "nohup" | "setsid");
+        match inner(name, arguments) {
+            Some(rest) if !rest.is_empty() => words = rest,
+            _ => break,
+        }
+    }
+    (words, stays)
+}
+
+/// Returns `true` if a program builds, tests or runs what the project says, by its name alone.
+pub(super) fn is_of_projects(name: &str) -> bool {
+    is_in(TARGETS, name)
+        || is_in(RUNNERS, name)
+        || VERBS.iter().any(|(program, _)| *program == name)
+}
+
 /// Returns `true` if a program runs its arguments on another machine or in another file system.
 fn is_elsewhere(name: &str, arguments: &[String]) -> bool {
     let first = after_options(arguments).first().map_or("", String::as_str);

@@ -207,6 +207,18 @@ fn mounting_over_things_and_ending_the_guard_is_refused() {
     );
     all(
         &[
+            "kill -9 $PPID",
+            "kill -s KILL \"$PPID\"",
+            "kill -9 -- -$PPID",
+            "p=$PPID; kill $p",
+            "eval 'kill $PPID'",
+            "pkill -9 claude",
+            "killall codex",
+        ],
+        Verdict::Ask,
+    );
+    all(
+        &[
             "mount",
             "mount -t tmpfs none /mnt/x",
             "pkill node",
