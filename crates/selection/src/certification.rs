@@ -28,7 +28,7 @@ pub struct Evidence<'a> {
 /// Shadow probes of a version since the last clearing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shadow {
-    /// Probes of its answers.
+    /// Probes of its answers, each input once.
     pub probes: u64,
     /// Those of them that agreed.
     pub agreed: u64,
@@ -214,7 +214,7 @@ fn shadow(shadow: &Shadow) -> Check {
         name: "shadow agreement",
         met: enough && agrees && !shadow.halted,
         said: format!(
-            "{}; {} probes are needed, and enough of them to be above {:.0} % at an error of {:.0} %{halted}{doubt}",
+            "{}; {} probes of different inputs are needed, and enough of them to be above {:.0} % at an error of {:.0} %{halted}{doubt}",
             percent(found),
             shadow.needed,
             100.0 * required,

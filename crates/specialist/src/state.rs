@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::inputs::Inputs;
 use crate::quota::{Scope, Source, View, Window};
 use crate::shadow::{Judgement, Probes, Settings};
 
@@ -219,19 +220,19 @@ impl State {
         self.slot_mut(role).window.correct(number.role, source);
     }
 
-    /// Counts a probe for the version that answered, and halts that version if the rule says so and it may (a canary is
+    /// Counts a probe on an input, given by its digest, for the version that answered, and halts that version if the rule says so and it may (a canary is
     /// withdrawn instead). Returns `true` if this probe halted it.
     pub fn probe(
         &mut self,
         (role, version): (&str, &str),
-        agreed: bool,
+        (input, agreed): (&str, bool),
         settings: &Settings,
         may_halt: bool,
         reason: impl FnOnce(&Judgement) -> Halt,
     ) -> (Judgement, bool) {
         let slot = self.slot_mut(role);
         let probes = slot.probes.entry(version.to_owned()).or_default();
-        probes.push(agreed, settings);
+        probes.push_input(input, agreed, settings);
         let judgement = probes.judge(settings);
         let triggered = may_halt && judgement.halts && !slot.halts.contains_key(version);
         if triggered {
@@ -250,6 +251,7 @@ impl State {
             probes.total -= probes.agreed.min(probes.total);
             probes.agreed = 0;
             probes.recent.retain(|agreed| !agreed);
+            probes.inputs.doubt_agreement();
         }
     }
 
@@ -303,8 +305,7 @@ impl Slot {
         let letter = |agreed: &bool| if *agreed { 'A' } else { 'D' };
         let version = |(id, probes): (&String, &Probes)| {
             let recent: String = probes.recent.iter().map(letter).collect();
-            let counts =
-                json!({ "total": probes.total, "agreed": probes.agreed, "recent": recent });
+            let counts = json!({ "total": probes.total, "agreed": probes.agreed, "recent": recent, "inputs": probes.inputs.to_json() });
             (id.clone(), counts)
         };
         json!({
@@ -392,10 +393,12 @@ fn probes(value: &Value) -> Result<Probes, StateError> {
     if agreed > total || recent.len() as u64 > total {
         return Err(bad("`probes` counts more than there were"));
     }
+    let inputs = Inputs::read(value.get("inputs"));
     Ok(Probes {
         recent,
         agreed,
         total,
+        inputs: inputs.ok_or_else(|| bad("`inputs` of `probes` are no counts of inputs"))?,
     })
 }
 

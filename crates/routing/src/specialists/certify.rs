@@ -238,14 +238,17 @@ impl Specialists {
         (Some(record), Some(digest))
     }
 
-    /// The probes of a version's answers since the last clearing.
+    /// The probes of a version's answers since the last clearing, each input once.
     fn shadow_of(&self, entry: &Entry, version: &Version) -> Result<Shadow, OperateError> {
         let settings = &self.settings().shadow;
         let state = self.usable_state()?;
         let probes = state.probes(&entry.role, &version.id);
+        let inputs = probes
+            .map(|probes| probes.inputs.clone())
+            .unwrap_or_default();
         Ok(Shadow {
-            probes: probes.map_or(0, |probes| probes.total),
-            agreed: probes.map_or(0, |probes| probes.agreed),
+            probes: inputs.total,
+            agreed: inputs.agreed,
             needed: settings.window,
             tau: settings.tau,
             doubt: self.state_doubt().map(|doubt| doubt.to_string()),

@@ -14,6 +14,7 @@ use ::specialist::gate::{Decision, Reason};
 use ::specialist::quota::Source;
 use ::specialist::shadow::{Pair, Shadow, halt_reason, summary};
 use ::specialist::state::{Halt, Number, Reservation, Slot, State};
+use selection::{canonical, output};
 use serde_json::Value;
 
 use super::lease::Ticket;
@@ -357,12 +358,14 @@ impl Specialists {
         let lock = self.lock_state().map_err(|error| said(&error))?;
         let mut state = self.state().map_err(|error| error.to_string())?;
         let subject = (asked.role, version);
+        let digest = self.input_digest(asked.input);
+        let outcome = (digest.as_str(), agreed);
         let (judgement, halt_triggered) =
-            state.probe(subject, agreed, &settings, !is_canary, |judgement| Halt {
+            state.probe(subject, outcome, &settings, !is_canary, |judgement| Halt {
                 reason: halt_reason(subject, judgement, &settings, pair),
                 since: asked.now.to_owned(),
             });
-        let event = Event::probe(subject, asked.now, asked.trace_id, agreed, pair);
+        let event = Event::probe(subject, asked.now, asked.trace_id, outcome, pair);
         let noted = self.note(&self.paths().probes, &event, false);
         // The state comes before the event: a halt without its line holds, a line without its halt does not.
         let saved = self.save(&state, halt_triggered);
@@ -389,6 +392,13 @@ impl Specialists {
             },
             persist_error,
         })
+    }
+
+    /// Returns the digest by which a repeated input is known; keyed where the user has a trust store.
+    fn input_digest(&self, input: &Value) -> String {
+        let form = canonical::input_form(&output::text(input));
+        let keyed = self.seals.seal("probed input", form.as_bytes());
+        keyed.unwrap_or_else(|| canonical::hash_bytes(form.as_bytes()))
     }
 
     /// Adds a line to the field log. A failure is told and changes nothing about the dispatch.

@@ -138,7 +138,7 @@ fn events_read_back_as_they_were_written() {
         since: "t2".into(),
     };
     let written = [
-        Event::probe(("A", "v"), "t1", "trace", false, &pair),
+        Event::probe(("A", "v"), "t1", "trace", ("ab12", false), &pair),
         Event::halt(("A", "v"), &halt, &judgement, &FIXED, &pair),
         Event::new(
             Kind::ClearHalt,
@@ -149,7 +149,7 @@ fn events_read_back_as_they_were_written() {
     ];
     assert_eq!(
         written[0].line(),
-        "{\"kind\":\"shadow-probe\",\"role\":\"A\",\"ts\":\"t1\",\"data\":{\"trace_id\":\"trace\",\"version\":\"v\",\"agreed\":false,\"specialist_summary\":\"a\"}}\n"
+        "{\"kind\":\"shadow-probe\",\"role\":\"A\",\"ts\":\"t1\",\"data\":{\"trace_id\":\"trace\",\"version\":\"v\",\"input_form\":\"ab12\",\"agreed\":false,\"specialist_summary\":\"a\"}}\n"
     );
     assert_eq!(
         written[1].line(),
