@@ -17,6 +17,7 @@ use base::workspace::Workspace;
 mod head;
 mod stats;
 
+pub(crate) use head::set_torn_aside;
 pub use stats::{Stats, Tally, stats};
 
 /// Where the log is.
@@ -230,7 +231,9 @@ fn computed(
     } else if lines > 0 && seals.is_enforced() {
         let doubt = sealed().err().or((!ended).then_some(Doubt::Changed));
         doubt.map(|doubt| {
-            format!("the log does not count: {doubt}; move it away, and a new one begins")
+            format!(
+                "the log does not count: {doubt}; the next contest sets it aside beside itself and begins a new one"
+            )
         })
     } else {
         None

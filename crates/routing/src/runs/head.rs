@@ -42,9 +42,11 @@ impl Head {
         self.last == link || self.before_last == link
     }
 
-    /// Checks the seal.
+    /// Checks the seal, and that the log's last line as it is known to the trust store is the last one here, or was before
+    /// the last contest.
     pub(super) fn check(&self, seals: &Seals) -> Result<(), Doubt> {
-        seals.check(NAME, &self.covered(), self.seal.as_deref())
+        seals.check(NAME, &self.covered(), self.seal.as_deref())?;
+        seals.check_newest(NAME, &[&self.last, &self.before_last])
     }
 
     fn covered(&self) -> Vec<u8> {
@@ -101,7 +103,11 @@ pub(super) fn write(seals: &Seals, log: &Path, more: u64, last: &str) -> Result<
     };
     head.seal = seals.seal(NAME, &head.covered());
     let text = serde_json::to_string(&head).unwrap_or_default();
-    files::write_quickly(&path_of(log), text.as_bytes())
+    files::write_quickly(&path_of(log), text.as_bytes())?;
+    if more > 0 {
+        return Ok(());
+    }
+    seals.set_head(NAME, &[last])
 }
 
 /// Sets aside what something else than `roleos` wrote, where only sealed lines count: everything behind the sealed end, or
@@ -129,7 +135,14 @@ fn set_foreign_aside(seals: &Seals, log: &Path) -> Result<Tail, FileError> {
     }
     let fail = |source| FileError::new(Action::Append, log, source);
     if keep == 0 {
-        files::rename(log, &log.with_added_extension("unsealed")).map_err(fail)?;
+        let numbers = (0..).map(|number: u32| match number {
+            0 => "unsealed".to_owned(),
+            _ => format!("unsealed.{number}"),
+        });
+        let mut names = numbers.map(|ending| log.with_added_extension(ending));
+        // What was set aside before stays.
+        let aside = names.find(|name| !name.exists());
+        files::rename(log, &aside.unwrap_or_else(|| torn(log))).map_err(fail)?;
         return Ok(Tail::Torn);
     }
     let mut aside = super::tail(log, length - keep)?;
@@ -147,7 +160,8 @@ pub(super) fn repair(seals: &Seals, log: &Path) -> Result<Tail, FileError> {
     Ok(if torn == Tail::Torn { torn } else { foreign })
 }
 
-fn set_torn_aside(log: &Path) -> Result<Tail, FileError> {
+/// The same, whatever something else may have written. Hold the log's lock.
+pub(crate) fn set_torn_aside(log: &Path) -> Result<Tail, FileError> {
     let fail = |source| FileError::new(Action::Append, log, source);
     let end = match super::tail(log, 1) {
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(Tail::Whole),

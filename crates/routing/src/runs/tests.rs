@@ -146,6 +146,63 @@ fn whole_contests_that_were_taken_off_the_end_are_missed() {
     assert_eq!((lines, bad.len(), bad[0].line), (2, 1, 3), "{bad:?}");
 }
 
+/// The finding: an older log and its head, put back together, were believed.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "plays who puts files back")]
+fn an_older_log_that_was_put_back_counts_for_nothing_and_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("repository");
+    fs::create_dir_all(root.join(".role-os")).unwrap();
+    let environment = base::environment::Environment {
+        state: Some(folder.path().join("state")),
+        ..Default::default()
+    };
+    let workspace = Workspace::find(Some(&root), &environment).unwrap();
+    base::trust::initialise(&workspace).unwrap();
+    let (seals, log) = (Seals::of(&workspace), path(&workspace));
+    let head = log.with_added_extension("head");
+    let found = || verify(&seals, &log, vec![Metric::v1()]).unwrap();
+    append(&seals, &log, contest("1", "learn")).unwrap();
+    let older = [&log, &head].map(|path| (path.clone(), fs::read(path).unwrap()));
+    append(&seals, &log, contest("2", "learn")).unwrap();
+    assert_eq!(found(), (4, Vec::new()));
+    for round in ["unsealed", "unsealed.1"] {
+        for (path, bytes) in &older {
+            fs::write(path, bytes).unwrap();
+        }
+        let (_, bad) = found();
+        assert_eq!(bad.len(), 1, "{bad:?}");
+        assert!(bad[0].reason.contains("it was put back"), "{bad:?}");
+        let tail = append(&seals, &log, contest("3", "learn")).unwrap();
+        assert_eq!(tail, Tail::Torn);
+        assert_eq!(found(), (2, Vec::new()), "a new one begins");
+        let aside = fs::read(log.with_added_extension(round)).unwrap();
+        assert_eq!(aside, older[0].1, "and nothing is lost");
+    }
+    // A crash between the log and the trust store leaves a log that is longer than what is known of it.
+    let known = seals.marks(".role-os/run_log.jsonl").unwrap();
+    append(&seals, &log, contest("4", "learn")).unwrap();
+    seals.set_head(".role-os/run_log.jsonl", &known).unwrap();
+    fs::write(&head, {
+        let text = fs::read_to_string(&head).unwrap();
+        let mut head: serde_json::Value = serde_json::from_str(&text).unwrap();
+        head["before_last"] = serde_json::json!(known[0]);
+        let text = |key: &str| head[key].as_str().unwrap_or_default().to_owned();
+        let number = |key: &str| head[key].as_u64().unwrap();
+        let covered = format!(
+            "{} {} {} {}",
+            number("bytes"),
+            text("last"),
+            number("before_bytes"),
+            text("before_last")
+        );
+        head["seal"] = serde_json::json!(seals.seal(".role-os/run_log.jsonl", covered.as_bytes()));
+        head.to_string()
+    })
+    .unwrap();
+    assert_eq!(found(), (4, Vec::new()));
+}
+
 #[test]
 fn trials_are_those_of_learning_runs_in_the_role() {
     let folder = tempfile::tempdir().unwrap();
