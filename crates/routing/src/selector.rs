@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::specialist::classifier::{Classifier, Embedding, Familiarity, Fit, Verdict};
 use ::specialist::registry::Version;
+use selection::canonical;
 use selection::run_log::Record;
 use selection::selector::book::Worse;
 use selection::selector::examples::{Examples, Split};
@@ -22,6 +23,7 @@ use crate::runs;
 use crate::specialists::Stamp;
 use base::files::{self, FileError, Lock, Privacy};
 use base::seals::Seals;
+use base::trust::Doubt;
 use base::workspace::Workspace;
 
 /// Largest selector that is read.
@@ -46,6 +48,14 @@ pub enum SelectorError {
     /// The file.
     #[error(transparent)]
     File(#[from] FileError),
+    /// Something else than `roleos` wrote it.
+    #[error("the selector `{}` is not used: {doubt}", path.display())]
+    Doubted {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        doubt: Doubt,
+    },
     /// Its content.
     #[error("cannot use `{}`", path.display())]
     Content {
@@ -77,21 +87,45 @@ pub fn append_features(path: &Path, line: &Line) -> Result<(), FileError> {
     files::append_line(path, &text, false).map(drop)
 }
 
+/// Under which name the newest selector is known.
+const NAME: &str = "selector";
+
 /// Reads a selector; nothing when there is none.
 ///
 /// # Errors
-/// It is there and cannot be used.
-pub fn read(path: &Path) -> Result<Option<Book>, SelectorError> {
+/// It is there and cannot be used, or something else than `roleos` wrote it, where that is needed for it to count.
+pub fn read(workspace: &Workspace) -> Result<Option<Book>, SelectorError> {
+    load(&Seals::of(workspace), &path(workspace))
+}
+
+fn load(seals: &Seals, path: &Path) -> Result<Option<Book>, SelectorError> {
     let bytes = match files::read(path, MAX_SELECTOR) {
         Ok(bytes) => bytes,
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
+    check(seals, &bytes).map_err(|doubt| SelectorError::Doubted {
+        path: path.to_owned(),
+        doubt,
+    })?;
     let book = Book::parse(&bytes).map_err(|source| SelectorError::Content {
         path: path.to_owned(),
         source,
     })?;
     Ok(Some(book))
+}
+
+/// Checks that `roleos` wrote this last, where that is needed for it to count.
+fn check(seals: &Seals, bytes: &[u8]) -> Result<(), Doubt> {
+    if !seals.is_enforced() {
+        return Ok(());
+    }
+    let known = seals.marks(NAME)?;
+    match known.contains(&canonical::hash_bytes(bytes)) {
+        true => Ok(()),
+        false if known.is_empty() => Err(Doubt::NotConfirmed),
+        false => Err(Doubt::Changed),
+    }
 }
 
 /// What there is to learn from.
@@ -172,20 +206,22 @@ pub fn lessons_of(workspace: &Workspace) -> Result<Lessons, SelectorError> {
 ///
 /// # Errors
 /// It would be worse, or the file cannot be read or written. The present one stays then. A damaged one is replaced only
-/// when somebody insists, one of an older format at once.
+/// when somebody insists, one of an older format or of something else than `roleos` at once.
 pub fn replace(
-    path: &Path,
+    workspace: &Workspace,
     book: &Book,
     lessons: &Lessons,
     insist: bool,
 ) -> Result<usize, SelectorError> {
+    let (seals, path) = (Seals::of(workspace), path(workspace));
     let _alone = Lock::take(&path.with_added_extension("lock"))?;
-    let present = match read(path) {
+    let present = match load(&seals, &path) {
         Ok(present) => present,
         Err(SelectorError::Content {
             source: BadSelector::Old(_),
             ..
-        }) => None,
+        })
+        | Err(SelectorError::Doubted { .. }) => None,
         Err(_) if insist => None,
         Err(error) => return Err(error),
     };
@@ -196,7 +232,10 @@ pub fn replace(
         }
     }
     let text = book.to_json();
-    files::write(path, text.as_bytes(), Privacy::Shared)?;
+    let mark = canonical::hash_bytes(text.as_bytes());
+    seals.replace(NAME, &mark, || {
+        files::write(&path, text.as_bytes(), Privacy::Shared)
+    })?;
     Ok(text.len())
 }
 
@@ -204,23 +243,19 @@ pub fn replace(
 #[derive(Debug)]
 pub struct Judge {
     path: PathBuf,
+    seals: Seals,
     book: Mutex<Option<(Stamp, Arc<Book>)>>,
 }
 
 impl Judge {
-    /// By the selector at this place; it need not be there yet.
-    #[must_use]
-    pub fn new(path: PathBuf) -> Self {
-        Self {
-            path,
-            book: Mutex::default(),
-        }
-    }
-
-    /// By the selector of a workspace.
+    /// By the selector of a workspace; it need not be there yet.
     #[must_use]
     pub fn of(workspace: &Workspace) -> Self {
-        Self::new(path(workspace))
+        Self {
+            path: path(workspace),
+            seals: Seals::of(workspace),
+            book: Mutex::default(),
+        }
     }
 
     /// The selectors as they are now; nothing when there are none.
@@ -235,7 +270,7 @@ impl Judge {
         {
             return Ok(Some(Arc::clone(book)));
         }
-        let book = read(&self.path)?.map(Arc::new);
+        let book = load(&self.seals, &self.path)?.map(Arc::new);
         *cache = stamp.zip(book.clone());
         Ok(book)
     }
@@ -297,6 +332,9 @@ fn said(error: &SelectorError) -> String {
     match error {
         SelectorError::File(error) => format!("{error}: {}", error.source),
         SelectorError::Content { source, .. } => format!("{error}: {source}"),
+        SelectorError::Doubted { .. } => {
+            format!("{error}; `roleos selector train` makes a new one")
+        }
         SelectorError::BrokenLog(_) | SelectorError::Worse(_) => error.to_string(),
     }
 }

@@ -75,6 +75,8 @@ impl Slot {
 pub struct State {
     /// The dispatches of all roles.
     pub fleet: Window,
+    /// How often what the probes say was changed, so that an older state can be told from a newer one.
+    pub sequence: u64,
     roles: BTreeMap<String, Slot>,
     /// Places that dispatches without an answer hold, oldest first.
     reservations: Vec<Reservation>,
@@ -120,6 +122,7 @@ impl State {
     fn read(value: &Value, roles: &Map<String, Value>) -> Result<Self, StateError> {
         let mut state = Self {
             fleet: window(value)?,
+            sequence: sequence(value)?,
             roles: BTreeMap::new(),
             reservations: reservation::read(value)?,
         };
@@ -146,6 +149,7 @@ impl State {
             .collect();
         let value = json!({
             "schema": SCHEMA,
+            "sequence": self.sequence,
             "dispatched": self.fleet.dispatched(),
             "dispatches": letters(&self.fleet),
             "reservations": self.reservations.iter().map(Reservation::to_json).collect::<Vec<_>>(),
@@ -349,13 +353,21 @@ fn window(value: &Value) -> Result<Window, StateError> {
     Ok(Window::new(records?, number))
 }
 
-/// Missing counts as zero.
 fn counter(value: &Value) -> Result<u64, StateError> {
-    match value.get("probe_counter") {
+    number(value, "probe_counter")
+}
+
+fn sequence(value: &Value) -> Result<u64, StateError> {
+    number(value, "sequence")
+}
+
+/// Missing counts as zero.
+fn number(value: &Value, key: &str) -> Result<u64, StateError> {
+    match value.get(key) {
         None => Ok(0),
-        Some(counter) => counter
+        Some(number) => number
             .as_u64()
-            .ok_or_else(|| bad("`probe_counter` is no whole number")),
+            .ok_or_else(|| bad(&format!("`{key}` is no whole number"))),
     }
 }
 

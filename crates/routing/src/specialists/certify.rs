@@ -11,7 +11,7 @@ use selection::audit::AuditRecord;
 use selection::certification::{Assessment, Evidence, Shadow, assess};
 use selection::growth::{Counter, Field, Prune, Trials};
 use selection::metric::Metric;
-use selection::promotion::Windows;
+use selection::promotion::{Rival, Windows};
 use selection::run_log::Record;
 use selection::verifier::Declared;
 use serde_json::{Value, json};
@@ -139,7 +139,7 @@ fn count(
         seen.contests.add(record);
         if let Some(version) = whose(entry, record) {
             let (windows, trials) = seen.versions.entry(version.id.clone()).or_default();
-            windows.add(record, contest.len() > 1);
+            windows.add(record, Rival::of(record, contest));
             trials.add(record);
         }
     }

@@ -18,7 +18,7 @@ use selection::{canonical, output};
 use serde_json::Value;
 
 use super::lease::Ticket;
-use super::{Seen, Specialists, append, lock};
+use super::{STATE, Seen, Specialists, append, lock};
 use base::files::{self, FileError, Privacy};
 use base::trust;
 
@@ -368,7 +368,7 @@ impl Specialists {
         let event = Event::probe(subject, asked.now, asked.trace_id, outcome, pair);
         let noted = self.note(&self.paths().probes, &event, false);
         // The state comes before the event: a halt without its line holds, a line without its halt does not.
-        let saved = self.save(&state, halt_triggered);
+        let saved = self.save_probes(&mut state, halt_triggered);
         let slot = state.slot(asked.role).filter(|_| halt_triggered);
         let halted = match slot.and_then(|slot| slot.halts.get(version)) {
             Some(halt) => {
@@ -477,6 +477,16 @@ impl Specialists {
         });
         let halts = halts.filter(|(_, halts)| !halts.is_empty());
         trust::record_halts(&self.paths().workspace, halts.collect())
+    }
+
+    /// Writes a state in which what the probes say has changed; an older one does not count after that.
+    pub(super) fn save_probes(&self, state: &mut State, durable: bool) -> Result<(), FileError> {
+        let known = self.seals.marks(STATE).unwrap_or_default();
+        let known = known.iter().filter_map(|mark| mark.parse().ok()).max();
+        state.sequence = state.sequence.max(known.unwrap_or(0)).saturating_add(1);
+        let mark = state.sequence.to_string();
+        self.seals
+            .replace(STATE, &mark, || self.save(state, durable))
     }
 
     /// Writes the state; `durable` when it must survive a power cut.

@@ -327,7 +327,7 @@ impl Specialists {
         // The events come before the state: a halt that is lifted only in the log still holds.
         self.note(&self.paths().events, &event, true)?;
         self.note(&self.paths().probes, &event, true)?;
-        self.save(&state, true)?;
+        self.save_probes(&mut state, true)?;
         Ok(cleared)
     }
 
@@ -353,12 +353,16 @@ impl Specialists {
                 let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
                 let aside = path.with_added_extension(format!("damaged-{stamp}"));
                 let fail = |source| FileError::new(Action::Name, path, source);
-                let state = self.rebuilt()?;
+                let mut state = self.rebuilt()?;
+                // The logs have no seal, and the state is about to get one.
+                if self.seals.is_enforced() {
+                    state.doubt_agreement();
+                }
                 // The damaged file stays where it is until there is a good one to take its place.
                 fs::hard_link(path, &aside)
                     .or_else(|_| fs::copy(path, &aside).map(drop))
                     .map_err(fail)?;
-                self.save(&state, true)?;
+                self.save_probes(&mut state, true)?;
                 (state, Some(aside))
             }
         };

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use super::attempt::{Attempt, Pooled};
 pub use super::baseline::Baseline;
 use super::{Answer, Case, DEFAULT_FLOOR, Grading, MIN_CASES, Match, Report};
 use crate::canonical;
@@ -125,6 +126,12 @@ impl Given {
     pub fn is_right(&self) -> bool {
         let by_quality = || self.q1.is_none_or(|q1| q1 >= DEFAULT_FLOOR);
         self.right.unwrap_or_else(by_quality)
+    }
+
+    /// Returns `true` if it proves something: it was graded, and is the first of its input.
+    #[must_use]
+    pub fn is_proof(&self) -> bool {
+        self.right.is_some() && !self.ungraded && self.copy_of.is_none()
     }
 
     fn grade(&mut self, case: &Case) {
@@ -288,6 +295,9 @@ pub struct AuditRecord {
     pub scores: BTreeMap<String, Score>,
     /// The answers, by case.
     pub answers: Vec<Given>,
+    /// Every time that this version took this exam, this one last; an older record has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
     /// That `roleos` wrote this here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
@@ -353,8 +363,36 @@ impl AuditRecord {
             baseline: before.map(|(before, margin)| Baseline::from_report(before, &report, margin)),
             scores: BTreeMap::from([(metric.metric_version.clone(), score)]),
             answers,
+            attempts: Vec::new(),
             seal: None,
         }
+    }
+
+    /// Puts it behind earlier attempts at the same exam.
+    #[must_use]
+    pub fn after(mut self, mut earlier: Vec<Attempt>) -> Self {
+        earlier.push(self.attempt());
+        self.attempts = earlier;
+        self
+    }
+
+    /// Returns every attempt, this one last.
+    #[must_use]
+    pub fn all_attempts(&self) -> Vec<Attempt> {
+        match self.attempts.is_empty() {
+            true => vec![self.attempt()],
+            false => self.attempts.clone(),
+        }
+    }
+
+    fn attempt(&self) -> Attempt {
+        Attempt::of(&self.answers, self.subject.clone(), &self.finished_at)
+    }
+
+    /// Returns the attempts of what answered here, taken together.
+    #[must_use]
+    pub fn pooled(&self) -> Pooled {
+        Pooled::of(&self.all_attempts(), self.subject.as_ref())
     }
 
     /// Returns what a seal covers: all but the seal.
@@ -392,8 +430,13 @@ impl AuditRecord {
     #[must_use]
     pub fn said(&self) -> String {
         format!(
-            "{} of {} cases passed, {} verifier failures, {} wrong answers ({})",
-            self.passed, self.cases, self.verifier_failures, self.wrong_answers, self.finished_at
+            "{} of {} cases passed, {} verifier failures, {} wrong answers ({}); {}",
+            self.passed,
+            self.cases,
+            self.verifier_failures,
+            self.wrong_answers,
+            self.finished_at,
+            self.pooled().said()
         )
     }
 
@@ -409,10 +452,30 @@ impl AuditRecord {
         proof(&self.answers)
     }
 
-    /// Returns `true` if it certifies: enough graded cases, and they and all cases together passed.
+    /// Returns `true` if it certifies: enough graded cases, and it passed.
     #[must_use]
     pub fn certifies(&self) -> bool {
-        self.proof().n >= MIN_CASES && passes(self.proof()) && passes(self.rate())
+        self.proof().n >= MIN_CASES && self.is_passed()
+    }
+
+    /// Returns `true` if the graded cases, all cases, and the attempts taken together passed.
+    #[must_use]
+    pub fn is_passed(&self) -> bool {
+        let rates = [self.proof(), self.rate(), self.pooled().right];
+        rates.into_iter().all(passes)
+    }
+
+    /// Says how often the exam was taken, and what to do where that is why it does not count.
+    #[must_use]
+    pub fn attempts_said(&self) -> String {
+        let pooled = self.pooled();
+        let mut said = pooled.said();
+        if passes(self.proof()) && !passes(pooled.right) {
+            said.push_str(
+                ", which is too few of all attempts together; take an exam with another set, or register what was mended as a new version",
+            );
+        }
+        said
     }
 
     /// Says how many cases prove something, which do not, and what to do where that is not enough.
@@ -449,9 +512,7 @@ impl AuditRecord {
 
 /// The graded answers, each input once.
 fn proof(answers: &[Given]) -> Rate {
-    let counted = answers
-        .iter()
-        .filter(|given| given.right.is_some() && !given.ungraded && given.copy_of.is_none());
+    let counted = answers.iter().filter(|given| given.is_proof());
     let hits = counted.clone().filter(|given| given.passed()).count();
     rate(hits as u64, counted.count() as u64)
 }

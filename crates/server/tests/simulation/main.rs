@@ -295,7 +295,7 @@ impl World {
         let features = selector::features_path(&self.workspace);
         let lessons = selector::lessons(&self.log(), &features).unwrap();
         let book = Book::train(&lessons.roles);
-        selector::replace(&selector::path(&self.workspace), &book, &lessons, true).unwrap();
+        selector::replace(&self.workspace, &book, &lessons, true).unwrap();
         book
     }
 

@@ -263,12 +263,13 @@ fn beside_text(specialists: &Specialists, entry: &Entry) -> String {
         return text;
     };
     let exam = specialists.newest_exam(&entry.role, active);
-    if let Some(exam) = exam.filter(|exam| !passes(exam.rate())) {
-        let _ = writeln!(
-            text,
-            "    exam:    {BAD}NOT PASSED{BAD:#}: {}",
-            name(&exam.said())
-        );
+    if let Some(exam) = exam {
+        let (style, word) = match passes(exam.rate()) {
+            true => (GOOD, "passed"),
+            false => (BAD, "NOT PASSED"),
+        };
+        let said = name(&exam.said());
+        let _ = writeln!(text, "    exam:    {style}{word}{style:#}: {said}");
     }
     for path in specialists.files_without_block(&entry.role) {
         let _ = writeln!(
