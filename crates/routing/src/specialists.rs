@@ -53,6 +53,7 @@ pub mod pending;
 mod pointing;
 mod role_blocks;
 mod route;
+mod saving;
 pub mod spending;
 mod trial;
 

@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 use statistics::rate::{Rate, rate};
 
-use super::Given;
+use super::record::passes;
+use super::{AuditRecord, Given};
 
 /// One time that an exam was taken, or broken off and begun anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,5 +67,47 @@ impl Pooled {
             many => format!("{many} attempts"),
         };
         format!("{attempts}, {} of {} right", self.right.hits, self.right.n)
+    }
+}
+
+impl AuditRecord {
+    /// Puts it behind earlier attempts at the same exam.
+    #[must_use]
+    pub fn after(mut self, mut earlier: Vec<Attempt>) -> Self {
+        earlier.push(self.attempt());
+        self.attempts = earlier;
+        self
+    }
+
+    /// Returns every attempt, this one last.
+    #[must_use]
+    pub fn all_attempts(&self) -> Vec<Attempt> {
+        match self.attempts.is_empty() {
+            true => vec![self.attempt()],
+            false => self.attempts.clone(),
+        }
+    }
+
+    fn attempt(&self) -> Attempt {
+        Attempt::of(&self.answers, self.subject.clone(), &self.finished_at)
+    }
+
+    /// Returns the attempts of what answered here, taken together.
+    #[must_use]
+    pub fn pooled(&self) -> Pooled {
+        Pooled::of(&self.all_attempts(), self.subject.as_ref())
+    }
+
+    /// Says how often the exam was taken, and what to do where that is why it does not count.
+    #[must_use]
+    pub fn attempts_said(&self) -> String {
+        let pooled = self.pooled();
+        let mut said = pooled.said();
+        if passes(self.proof()) && !passes(pooled.right) {
+            said.push_str(
+                ", which is too few of all attempts together; take an exam with another set, or register what was mended as a new version",
+            );
+        }
+        said
     }
 }

@@ -368,33 +368,6 @@ impl AuditRecord {
         }
     }
 
-    /// Puts it behind earlier attempts at the same exam.
-    #[must_use]
-    pub fn after(mut self, mut earlier: Vec<Attempt>) -> Self {
-        earlier.push(self.attempt());
-        self.attempts = earlier;
-        self
-    }
-
-    /// Returns every attempt, this one last.
-    #[must_use]
-    pub fn all_attempts(&self) -> Vec<Attempt> {
-        match self.attempts.is_empty() {
-            true => vec![self.attempt()],
-            false => self.attempts.clone(),
-        }
-    }
-
-    fn attempt(&self) -> Attempt {
-        Attempt::of(&self.answers, self.subject.clone(), &self.finished_at)
-    }
-
-    /// Returns the attempts of what answered here, taken together.
-    #[must_use]
-    pub fn pooled(&self) -> Pooled {
-        Pooled::of(&self.all_attempts(), self.subject.as_ref())
-    }
-
     /// Returns what a seal covers: all but the seal.
     #[must_use]
     pub fn sealed_text(&self) -> String {
@@ -463,19 +436,6 @@ impl AuditRecord {
     pub fn is_passed(&self) -> bool {
         let rates = [self.proof(), self.rate(), self.pooled().right];
         rates.into_iter().all(passes)
-    }
-
-    /// Says how often the exam was taken, and what to do where that is why it does not count.
-    #[must_use]
-    pub fn attempts_said(&self) -> String {
-        let pooled = self.pooled();
-        let mut said = pooled.said();
-        if passes(self.proof()) && !passes(pooled.right) {
-            said.push_str(
-                ", which is too few of all attempts together; take an exam with another set, or register what was mended as a new version",
-            );
-        }
-        said
     }
 
     /// Says how many cases prove something, which do not, and what to do where that is not enough.
