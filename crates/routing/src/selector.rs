@@ -13,9 +13,10 @@ use ::specialist::registry::Version;
 use selection::canonical;
 use selection::run_log::Record;
 use selection::selector::book::Worse;
+use selection::selector::evaluation::{Evaluation, THRESHOLD};
 use selection::selector::examples::{Examples, Split};
 use selection::selector::features::Line;
-use selection::selector::{BadSelector, Book, Features, LEAST_LABELS};
+use selection::selector::{BadSelector, Book, Features, Known, LEAST_LABELS};
 use serde_json::Value;
 
 use crate::feedback;
@@ -312,11 +313,42 @@ impl Judge {
         if version.exam_centroid.is_some() {
             return None;
         }
-        match self.trained(role, &Value::Null, &[version]).pop()? {
-            Verdict::NotTrained(what) => Some(what),
-            _ => None,
-        }
+        let book = match self.book() {
+            Ok(book) => book,
+            Err(error) => return Some(said(&error)),
+        };
+        let trained = book.as_ref().and_then(|book| book.roles().get(role));
+        let known = trained.and_then(|trained| {
+            let mut versions = trained.selector.versions().iter();
+            Some((versions.find(|known| known.version == version.id)?, trained))
+        });
+        let Some((known, trained)) = known else {
+            return Some(next_step(role, &version.id));
+        };
+        low(known, &trained.evaluation, version).map(|why| {
+            format!(
+                "{why}: `roleos selector calibrate {role:?}` shows what each threshold brings, and `roleos dispatch {role:?} --learn --cases SET` teaches it more"
+            )
+        })
     }
+}
+
+/// Says why no input is expected to reach the threshold of a version.
+fn low(known: &Known, evaluation: &Evaluation, version: &Version) -> Option<String> {
+    let (id, threshold) = (&version.id, version.gate_threshold);
+    if known.highest() < threshold {
+        return Some(format!(
+            "`{id}` scores {:.2} at most, and its threshold is {threshold:.2}",
+            known.highest()
+        ));
+    }
+    let nothing = evaluation.contests > 0 && evaluation.routed == 0;
+    (nothing && threshold >= THRESHOLD).then(|| {
+        format!(
+            "none of {} held-out inputs reached a score of {THRESHOLD:.2}, and the threshold of `{id}` is {threshold:.2}",
+            evaluation.contests
+        )
+    })
 }
 
 /// The sentence that says what a version without training data needs.
@@ -331,7 +363,13 @@ pub fn next_step(role: &str, version: &str) -> String {
 fn said(error: &SelectorError) -> String {
     match error {
         SelectorError::File(error) => format!("{error}: {}", error.source),
-        SelectorError::Content { source, .. } => format!("{error}: {source}"),
+        SelectorError::Content {
+            source: source @ BadSelector::Old(_),
+            ..
+        } => format!("{error}: {source}"),
+        SelectorError::Content { source, .. } => format!(
+            "{error}: {source}; `roleos selector train --force` makes a new one from the log"
+        ),
         SelectorError::Doubted { .. } => {
             format!("{error}; `roleos selector train` makes a new one")
         }

@@ -252,7 +252,7 @@ pub struct Pair {
     pub claude: String,
 }
 
-/// Why a role is halted: what was seen against what is required, and how a person resumes.
+/// Why a version is halted: what was seen against what is required, the figure that decided, and how a person resumes.
 #[must_use]
 pub fn halt_reason(
     (role, version): (&str, &str),
@@ -260,15 +260,28 @@ pub fn halt_reason(
     settings: &Settings,
     pair: &Pair,
 ) -> String {
-    let (probes, _, rate) = judgement.counted();
-    let rule = match judgement.rule {
-        HaltRule::Sequential => format!("sequential test at an error of {}", settings.error),
-        HaltRule::Window => "window rule".to_owned(),
+    let decided = match judgement.rule {
+        HaltRule::Sequential => format!(
+            "the evidence against it is {:.2}, and {:.2} is enough at an error of {}",
+            judgement.log_evidence,
+            -settings.error.ln(),
+            settings.error
+        ),
+        HaltRule::Window => "decided by the window rule".to_owned(),
+    };
+    let all = match judgement.total > judgement.probes {
+        true => format!(
+            " and {:.1}% of all {}",
+            rate(judgement.total_agreed, judgement.total) * 100.0,
+            judgement.total
+        ),
+        false => String::new(),
     };
     format!(
-        "role \"{role}\" halted by the {rule}: version \"{version}\" has {:.1}% agreement over {probes} probes instead of at least {:.1}% \
-         (tau={}); the specialist said {}, the general model said {}; resume with: roleos specialist clear-halt \"{role}\"",
-        rate * 100.0,
+        "version \"{version}\" of role \"{role}\" halted: {:.1}% agreement over the last {} probes{all} instead of at least {:.1}% \
+         (tau={}); {decided}; the specialist said {}, the general model said {}; resume with: roleos specialist clear-halt \"{role}\" \"{version}\"",
+        judgement.rate * 100.0,
+        judgement.probes,
         (1.0 - settings.tau) * 100.0,
         settings.tau,
         or_none(&pair.specialist),

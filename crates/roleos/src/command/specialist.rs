@@ -22,6 +22,7 @@ pub mod certify;
 pub mod change;
 pub mod example;
 pub mod list;
+mod next;
 pub mod point;
 pub mod register;
 pub mod status;

@@ -41,7 +41,7 @@ fn a_disagreeing_adapter_is_halted_once_and_stays_so_without_its_state() {
         begun
             .decision
             .detail
-            .contains("0.0% agreement over 4 probes"),
+            .contains("0.0% agreement over the last 4 probes"),
         "{}",
         begun.decision.detail
     );
