@@ -244,6 +244,7 @@ pub fn replace(
 #[derive(Debug)]
 pub struct Judge {
     path: PathBuf,
+    log: PathBuf,
     seals: Seals,
     book: Mutex<Option<(Stamp, Arc<Book>)>>,
 }
@@ -254,6 +255,7 @@ impl Judge {
     pub fn of(workspace: &Workspace) -> Self {
         Self {
             path: path(workspace),
+            log: runs::path(workspace),
             seals: Seals::of(workspace),
             book: Mutex::default(),
         }
@@ -323,6 +325,13 @@ impl Judge {
             Some((versions.find(|known| known.version == version.id)?, trained))
         });
         let Some((known, trained)) = known else {
+            let labelled = runs::labelled(&self.log, role, &version.id).unwrap_or(0);
+            if labelled >= LEAST_LABELS {
+                let id = &version.id;
+                return Some(format!(
+                    "`{id}` was in {labelled} contests of which the selector knows nothing yet: run `roleos selector train`"
+                ));
+            }
             return Some(next_step(role, &version.id));
         };
         low(known, &trained.evaluation, version).map(|why| {

@@ -53,6 +53,8 @@ pub struct Slot {
     pub window: Window,
     /// Answers of the adapter since the last probe.
     pub probe_counter: u64,
+    /// How many of them belong to the stretch of answers out of which that probe was drawn.
+    pub probe_rest: u64,
     /// Probes since the last clearing, by the version that answered; those of older logs under the empty id.
     pub probes: BTreeMap<String, Probes>,
     /// Why the whole role is halted.
@@ -130,6 +132,7 @@ impl State {
             let slot = Slot {
                 window: window(value)?,
                 probe_counter: counter(value)?,
+                probe_rest: number(value, "probe_rest")?,
                 probes: all_probes(value)?,
                 halt: halt(value)?,
                 halts: version_halts(value)?,
@@ -284,7 +287,7 @@ impl State {
         }
         if !lifted.is_empty() {
             slot.probes.retain(|id, _| !is_meant(id));
-            slot.probe_counter = 0;
+            (slot.probe_counter, slot.probe_rest) = (0, 0);
         }
         lifted
     }
@@ -316,6 +319,7 @@ impl Slot {
             "dispatched": self.window.dispatched(),
             "dispatches": letters(&self.window),
             "probe_counter": self.probe_counter,
+            "probe_rest": self.probe_rest,
             "probes_by_version": self.probes.iter().map(version).collect::<Map<_, _>>(),
             "halt": self.halt.as_ref().map(written),
             "halts_by_version": halts,

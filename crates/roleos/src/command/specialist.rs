@@ -219,6 +219,10 @@ impl From<OperateError> for Failure {
                 .hint("correct the value that is named; the registry is unchanged"),
             OperateError::UnknownRole(_) => Self::input("unknown_role", message)
                 .hint("`roleos specialist list` shows the roles"),
+            OperateError::DuplicateVersion {
+                withdrawn: Some(_), ..
+            } => Self::input("duplicate_version", message)
+                .hint("it stays out; register what is to serve under an id of its own (of a manifest: raise `version`)"),
             OperateError::DuplicateVersion { .. } => Self::input("duplicate_version", message)
                 .hint("a version never changes; `roleos audit run ROLE/VERSION --set SET` examines this one, a new one needs an id of its own"),
             OperateError::OtherManifest { .. } => Self::refused("other_manifest", message)

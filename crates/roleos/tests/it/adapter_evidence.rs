@@ -39,9 +39,19 @@ fn cases_that_nothing_grades_and_copies_certify_nothing() {
     }
     workspace.write("ungraded.json", ungraded.to_string());
     workspace.write("copies.json", long(|_| String::new()).to_string());
-    for (set, graded, why) in [
-        ("ungraded.json", 0, "30 do not count: not graded"),
-        ("copies.json", 3, "27 do not count: copies"),
+    for (set, graded, why, next) in [
+        (
+            "ungraded.json",
+            0,
+            "30 do not count: not graded",
+            "audit draft",
+        ),
+        (
+            "copies.json",
+            3,
+            "27 do not count: copies",
+            "add 27 cases with other inputs",
+        ),
     ] {
         let record = audit(&workspace, "good", set);
         assert_eq!(record["graded"], graded, "{set}");
@@ -49,7 +59,7 @@ fn cases_that_nothing_grades_and_copies_certify_nothing() {
         let found = certify(&workspace, "good");
         assert_eq!(found["earned"], "L0", "{set}: {found}");
         let size = said(&found, "audit size");
-        assert!(size.contains(why) && size.contains("audit draft"), "{size}");
+        assert!(size.contains(why) && size.contains(next), "{size}");
     }
     audit(&workspace, "good", "long.json");
     let found = certify(&workspace, "good");

@@ -346,6 +346,7 @@ fn who_serves_is_set_beside_retired_and_rolled_back() {
         json!({ "version": "v2-l2", "share": 0.1 })
     );
     assert_eq!(active(&place), "v1-l1");
+    assert_eq!(canary["ended_canary"], Value::Null);
     run(&["promote", "Checker", "v2-l2"]).exits(0);
     assert_eq!(
         (&entry()["canary"], &entry()["beside"]),

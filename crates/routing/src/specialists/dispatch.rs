@@ -300,8 +300,11 @@ impl Specialists {
             return Some(Shadow::Skipped { why, counter: None });
         }
         let every = self.settings().shadow.every;
-        if self.chance.about_one_in(every, slot.probe_counter) {
+        // One of each stretch of so many answers, so that the share holds whatever is drawn.
+        let before = slot.probe_counter.checked_sub(slot.probe_rest);
+        if let Some(before) = before.filter(|before| self.chance.one_of(every, *before)) {
             slot.probe_counter = 0;
+            slot.probe_rest = every.saturating_sub(before + 1);
             return None;
         }
         slot.probe_counter = slot.probe_counter.saturating_add(1);

@@ -460,11 +460,15 @@ impl AuditRecord {
                 said.push_str(&format!("; {count} do not count: {what}"));
             }
         }
-        if graded < MIN_CASES {
+        if graded < MIN_CASES && ungraded > 0 {
             said.push_str(&format!(
-                "; `roleos audit draft {:?} --set SET` proposes expected outputs",
+                "; `roleos audit draft {:?} --set SET` proposes expected outputs for those that are not graded",
                 self.role
             ));
+        }
+        let more = MIN_CASES.saturating_sub(graded + ungraded);
+        if more > 0 {
+            said.push_str(&format!("; add {more} cases with other inputs"));
         }
         said
     }

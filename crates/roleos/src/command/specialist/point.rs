@@ -224,6 +224,12 @@ pub fn promote(
             shown(&exam)
         ))?;
     }
+    if let Some(canary) = &moved.ended_canary {
+        ui.line(format_args!(
+            "  the canary {} ends with it, undecided",
+            shown(canary)
+        ))?;
+    }
     if let Some(compared) = &moved.compared {
         ui.line(format_args!("  {}", shown(compared)))?;
     }
