@@ -471,6 +471,15 @@ mod tests {
         ] {
             assert!(Verifier::rules(&config).is_err(), "{config}");
         }
+        for (rule, what) in [
+            (json!({ "exact": "yes" }), "`rule` is an object"),
+            (json!(["exact"]), "`rule` is a list"),
+            (json!(null), "`rule` is null"),
+        ] {
+            let why = Verifier::rules(&json!({ "rule": rule })).unwrap_err();
+            assert!(why.to_string().contains(what), "{why}");
+            assert!(why.to_string().contains("{\"rule\": \"exact\""), "{why}");
+        }
     }
 
     #[test]

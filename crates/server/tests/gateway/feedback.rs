@@ -112,7 +112,7 @@ fn feedback_is_tied_to_an_answer_linked_and_signed_with_its_sender() {
     );
     let metrics = stage.get("/metrics").text();
     assert!(
-        metrics.contains("roleos_gateway_feedback_total 5"),
+        metrics.contains("roleos_gateway_feedback_total 7"),
         "{metrics}"
     );
 }

@@ -105,6 +105,29 @@ fn a_damaged_state_routes_nothing_and_is_left_alone_until_it_is_repaired() {
     assert_eq!(specialists.repair("now").unwrap().set_aside, None);
 }
 
+#[test]
+fn one_of_each_stretch_of_answers_is_probed_wherever_it_is_drawn() {
+    let mut place = Place::new(1.0);
+    place.settings.shadow.every = 5;
+    let input = input();
+    let is_probed = || {
+        // Each answer by a process of its own: what is needed is in the state.
+        let specialists = place.open();
+        let begun = specialists.begin(asked(&input), &Embedding, &|_| Ok(()));
+        let settled = specialists.settle(asked(&input), &begun, Source::Specialist, Ok(()));
+        settled.shadow.is_none()
+    };
+    let drawn: Vec<bool> = (0..200).map(|_| is_probed()).collect();
+    let stretches = drawn.chunks(5).map(|stretch| {
+        let mut places = stretch.iter().enumerate().filter(|(_, drawn)| **drawn);
+        let (first, more) = (places.next(), places.count());
+        assert_eq!(more, 0, "{drawn:?}");
+        first.expect("one of each").0
+    });
+    let places: std::collections::BTreeSet<usize> = stretches.collect();
+    assert_eq!(places.len(), 5, "each place is drawn at some time");
+}
+
 /// The finding: an older state with more agreement, put back, was believed.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "plays who puts files back")]
