@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use selection::promotion::Windows;
+use selection::promotion::{Rival, Windows};
 use selection::run_log::{More, Record};
 use specialist::shadow::{Probes, Settings};
 use statistics::rate::rate;
@@ -47,7 +47,10 @@ pub(crate) fn figures(
         let early = count(seed, "pass rate", |chance| {
             let mut windows = Windows::default();
             (0..LENGTH).any(|run| {
-                windows.add(&record(run, chance.share() < passing, false), true);
+                windows.add(
+                    &record(run, chance.share() < passing, false),
+                    Rival::Somebody,
+                );
                 let [passes, _] = windows.conditions();
                 passes.met()
             })
@@ -61,7 +64,7 @@ pub(crate) fn figures(
             let mut windows = Windows::default();
             (0..2 * LENGTH).any(|run| {
                 let (passed, won) = (chance.share() < passing, chance.share() < reached);
-                windows.add(&record(run, passed, won), true);
+                windows.add(&record(run, passed, won), Rival::Somebody);
                 // Before that the window of contests is not full.
                 run >= LENGTH && windows.conditions().iter().all(|one| one.met())
             })

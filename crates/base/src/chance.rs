@@ -11,14 +11,10 @@ impl Chance {
         Self(Box::new(source))
     }
 
-    /// Returns `true` once in so many draws on average, when `since` draws were made since it last did.
-    ///
-    /// Each distance from 1 to twice `every` less 1 is as likely. So the share of a few hundred draws varies little, and
-    /// no run of draws without one is long.
+    /// Returns `true` for one draw of each stretch of so many, each as likely, when `before` of this stretch were not taken.
     #[must_use]
-    pub fn about_one_in(&self, every: u64, since: u64) -> bool {
-        let most = every.saturating_mul(2).saturating_sub(1);
-        let left = most.saturating_sub(since).max(1);
+    pub fn one_of(&self, every: u64, before: u64) -> bool {
+        let left = every.saturating_sub(before).max(1);
         (self.0)().checked_rem(left) == Some(0)
     }
 
@@ -52,28 +48,19 @@ mod tests {
     fn draws_fall_at_the_set_rate() {
         let chance = Chance::default();
         let draws = 20_000_u32;
-        for every in [1, 2, 20] {
-            let mut distances = vec![0_u32; 2 * every];
-            let mut since = 0;
-            for _ in 0..draws {
-                let taken = chance.about_one_in(every as u64, since as u64);
-                since += 1;
-                if taken {
-                    distances[since] += 1;
-                    since = 0;
-                }
+        for every in [1_u64, 2, 20] {
+            let mut places = vec![0_u32; usize::try_from(every).unwrap()];
+            for _ in 0..u64::from(draws) / every {
+                let taken = (0..every).find(|before| chance.one_of(every, *before));
+                places[usize::try_from(taken.unwrap()).unwrap()] += 1;
             }
-            let taken: u32 = distances.iter().sum();
-            let rate = f64::from(taken) * every as f64 / f64::from(draws);
-            // Five standard deviations at most.
-            assert!((rate - 1.0).abs() < 0.1, "{every}: {rate}");
-            assert!(
-                distances[1..].iter().all(|times| *times > 0),
-                "{every}: {distances:?}"
-            );
+            let mean = f64::from(draws) / every.pow(2) as f64;
+            // Six standard deviations at most.
+            let is_even = |times: &u32| (f64::from(*times) - mean).abs() <= 6.0 * mean.sqrt();
+            assert!(places.iter().all(is_even), "{every}: {places:?}");
         }
         // A rate that was lowered meanwhile.
-        assert!(chance.about_one_in(5, 100));
+        assert!(chance.one_of(5, 100));
         for share in [0.0, 0.05, 1.0] {
             let taken = (0..draws).filter(|_| chance.share(share)).count();
             assert!((taken as f64 / f64::from(draws) - share).abs() < 0.01);

@@ -2,13 +2,30 @@
 //!
 //! A seal is a keyed hash; the key lies in the user's trust store, which the gate keeps from agents. In an initialised
 //! workspace only sealed evidence counts; elsewhere it counts as it is written.
+//!
+//! A seal holds for ever, so the trust store also has a head for each: what the newest one is. One that was put back from
+//! a copy is sealed and does not count.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::sealed_files::SealedFiles;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::files::{self, FileError, Privacy};
+use crate::sealed_files::{SealedFiles, short};
 use crate::trust::{Doubt, Trust};
 use crate::workspace::Workspace;
+
+/// How often a head that changes under the reader is looked at.
+const MAX_LOOKS: usize = 8;
+
+/// The folder of the heads.
+const HEADS: &str = "heads";
+
+fn head_path(store: &SealedFiles, name: &str) -> PathBuf {
+    store.folder(HEADS).join(short(name.as_bytes()))
+}
 
 /// Seals and checks for one workspace; without one, it does neither.
 #[derive(Clone, Debug, Default)]
@@ -37,11 +54,107 @@ impl Seals {
     /// Returns the seal of a content under a name; `None` where the user has no trust store.
     #[must_use]
     pub fn seal(&self, name: &str, content: &[u8]) -> Option<String> {
-        let workspace = self.workspace.as_ref()?;
-        let open = || SealedFiles::open(workspace).ok().flatten();
-        let store = self.store.get_or_init(open).as_ref()?;
+        let (workspace, store) = (self.workspace.as_ref()?, self.store()?);
         // The workspace is covered, so that evidence of one does not count in another.
         Some(store.mac(&workspace.root().join(Path::new(name)), content))
+    }
+
+    fn store(&self) -> Option<&SealedFiles> {
+        let workspace = self.workspace.as_ref()?;
+        let open = || SealedFiles::open(workspace).ok().flatten();
+        self.store.get_or_init(open).as_ref()
+    }
+
+    /// Records what the newest evidence of a name is. Where the user has no trust store there is nothing to record.
+    ///
+    /// # Errors
+    /// The trust store cannot be written.
+    pub fn set_head<T: Serialize>(&self, name: &str, head: &T) -> Result<(), FileError> {
+        let Some(store) = self.store() else {
+            return Ok(());
+        };
+        let path = head_path(store, name);
+        let bytes = store.sealed(&path, head)?;
+        files::write_plainly(&path, &bytes).or_else(|_| {
+            files::make_directory(files::parent(&path), Privacy::Secret)?;
+            files::write_plainly(&path, &bytes)
+        })?;
+        store.copy().keep(&path, &bytes);
+        Ok(())
+    }
+
+    /// Returns what the newest evidence of a name is, as far as it was recorded.
+    ///
+    /// # Errors
+    /// The record is there and cannot be used.
+    pub fn head<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Doubt> {
+        let Some(store) = self.store() else {
+            return Ok(None);
+        };
+        let path = head_path(store, name);
+        let mut looks = (0..MAX_LOOKS).map(|_| store.unseal(&path));
+        // It was perhaps being written.
+        let head = looks.find_map(Result::ok);
+        head.ok_or(Doubt::Unreadable)
+    }
+
+    /// Replaces evidence that is known by a mark. Until `write` is done both marks are the newest, so that a crash leaves
+    /// one of them.
+    ///
+    /// # Errors
+    /// The trust store cannot be written, or `write` failed.
+    pub fn replace<R>(
+        &self,
+        name: &str,
+        mark: &str,
+        write: impl FnOnce() -> Result<R, FileError>,
+    ) -> Result<R, FileError> {
+        let mut marks = self.marks(name).unwrap_or_default();
+        if marks == [mark] {
+            return write();
+        }
+        marks.push(mark.to_owned());
+        self.set_head(name, &marks)?;
+        let done = write()?;
+        self.set_head(name, &[mark])?;
+        Ok(done)
+    }
+
+    /// Returns the marks of the newest evidence of a name; none where nothing was recorded.
+    ///
+    /// # Errors
+    /// The record is there and cannot be used.
+    pub fn marks(&self, name: &str) -> Result<Vec<String>, Doubt> {
+        Ok(self.head(name)?.unwrap_or_default())
+    }
+
+    /// Checks that evidence with one of these marks is the newest, where that is needed for it to count. What was never
+    /// recorded counts as it is.
+    ///
+    /// # Errors
+    /// Why it does not count.
+    pub fn check_newest(&self, name: &str, marks: &[&str]) -> Result<(), Doubt> {
+        if !self.is_enforced() {
+            return Ok(());
+        }
+        let newest = self.marks(name)?;
+        let is_newest = newest.iter().any(|newest| marks.contains(&newest.as_str()));
+        match is_newest || newest.is_empty() {
+            true => Ok(()),
+            false => Err(Doubt::Older),
+        }
+    }
+
+    /// Forgets the heads of a workspace that its owner removes.
+    pub fn forget_heads(&self) {
+        if let Some(store) = self.store() {
+            let folder = store.folder(HEADS);
+            let copy = store.copy().path(&folder);
+            for folder in [Some(folder), copy].into_iter().flatten() {
+                // One that stays makes nothing count that would not count otherwise.
+                std::fs::remove_dir_all(folder).ok();
+            }
+        }
     }
 
     /// Checks that `roleos` wrote this content here, where that is needed for it to count.
@@ -97,5 +210,25 @@ mod tests {
             "another process"
         );
         assert_eq!(Seals::default().seal("a", b"x"), None);
+        assert_eq!(again.head::<u64>("a"), Ok(None));
+        again.set_head("a", &100_u64).unwrap();
+        again.set_head("a", &7_u64).unwrap();
+        assert_eq!(seals.head("a"), Ok(Some(7_u64)));
+        assert_eq!(seals.head::<u64>("b"), Ok(None), "of another name");
+        let path = head_path(seals.store().unwrap(), "a");
+        files::write_plainly(&path, b"7").unwrap();
+        assert_eq!(seals.head::<u64>("a"), Err(Doubt::Unreadable));
+        seals.forget_heads();
+        for (mark, writes) in [("1", true), ("2", true), ("3", false)] {
+            let failed = || FileError::new(files::Action::Write, &path, std::io::Error::other(""));
+            let found = seals.replace("c", mark, || writes.then_some(()).ok_or_else(failed));
+            assert_eq!(found.is_ok(), writes);
+        }
+        for (mark, expected) in [("1", Err(Doubt::Older)), ("2", Ok(())), ("3", Ok(()))] {
+            assert_eq!(seals.check_newest("c", &[mark]), expected, "{mark}");
+        }
+        assert_eq!(seals.check_newest("d", &["1"]), Ok(()), "not recorded");
+        assert_eq!(seals.head::<u64>("a"), Ok(None));
+        Seals::default().set_head("a", &1_u64).unwrap();
     }
 }

@@ -49,6 +49,8 @@ pub enum Doubt {
     NotConfirmed,
     /// The file was confirmed with another content.
     Changed,
+    /// `roleos` wrote a newer one in its place.
+    Older,
     /// The confirmation has no valid signature of the approval key.
     NotSigned,
     /// The workspace is not the one that the user initialised.
@@ -63,6 +65,7 @@ impl fmt::Display for Doubt {
             Self::Tracked => "it came with the repository: git tracks it",
             Self::NotConfirmed => "it was not written by `roleos` and not confirmed",
             Self::Changed => "it was changed outside of `roleos`",
+            Self::Older => "it is older than what `roleos` wrote last: it was put back",
             Self::NotSigned => "its confirmation is not signed by the approval key",
             Self::Moved => "the workspace was moved or replaced since `roleos init`",
             Self::Unreadable => "the trust store cannot be read",

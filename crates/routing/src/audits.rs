@@ -15,10 +15,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::verifiers::{Subject, Verifiers};
+use base::clock;
 use base::files::{self, Action, FileError, Lock, Privacy};
 use base::seals::Seals;
 use base::trust::Doubt;
 
+pub mod attempts;
 pub mod kept;
 
 /// Largest set and record that are read.
@@ -205,7 +207,8 @@ const UNFINISHED: &str = "audit answer";
 const RECORD: &str = "audit record";
 
 impl Unfinished {
-    /// Opens what is there for this exam under this metric, or begins anew. Hands out the answers so far.
+    /// Opens what is there for this exam under this metric, or begins anew. Hands out the answers so far, which do not
+    /// count for a run that begins anew.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -220,8 +223,7 @@ impl Unfinished {
         files::make_directory(files::parent(&path), Privacy::Shared)?;
         let head = json!({ "exam": set.exam_hash, "metric": metric.hash() }).to_string();
         let text = match files::read(&path, MAX_FILE) {
-            Ok(bytes) if !anew => String::from_utf8_lossy(&bytes).into_owned(),
-            Ok(_) => String::new(),
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error),
         };
@@ -241,6 +243,9 @@ impl Unfinished {
             done.sort_by_key(|given| given.index);
             done.dedup_by_key(|given| given.index);
             let seals = seals.clone();
+            if anew {
+                files::write(&path, format!("{head}\n").as_bytes(), Privacy::Shared)?;
+            }
             return Ok((Self { path, seals, head }, done));
         }
         files::write(&path, format!("{head}\n").as_bytes(), Privacy::Shared)?;
@@ -286,7 +291,20 @@ impl Unfinished {
 /// Why it does not count.
 pub fn check(seals: &Seals, record: &AuditRecord) -> Result<(), Doubt> {
     let text = record.sealed_text();
-    seals.check(RECORD, text.as_bytes(), record.seal.as_deref())
+    seals.check(RECORD, text.as_bytes(), record.seal.as_deref())?;
+    let mark = canonical::hash_bytes(text.as_bytes());
+    seals.check_newest(&head_name(record), &[&mark])
+}
+
+/// Under which name the newest record of a version's exam is known.
+fn head_name(record: &AuditRecord) -> String {
+    let AuditRecord {
+        role,
+        version,
+        exam_hash,
+        ..
+    } = record;
+    json!([RECORD, role, version, exam_hash]).to_string()
 }
 
 /// Seals a record and writes it.
@@ -294,15 +312,18 @@ pub fn check(seals: &Seals, record: &AuditRecord) -> Result<(), Doubt> {
 /// # Errors
 /// It cannot be written.
 pub fn save(seals: &Seals, path: &Path, record: &AuditRecord) -> Result<(), FileError> {
-    let seal = seals.seal(RECORD, record.sealed_text().as_bytes());
+    let sealed = record.sealed_text();
     let record = AuditRecord {
-        seal,
+        seal: seals.seal(RECORD, sealed.as_bytes()),
         ..record.clone()
     };
     files::make_directory(files::parent(path), Privacy::Shared)?;
     let mut text = serde_json::to_string_pretty(&record).unwrap_or_default();
     text.push('\n');
-    files::write(path, text.as_bytes(), Privacy::Shared)
+    let mark = canonical::hash_bytes(sealed.as_bytes());
+    seals.replace(&head_name(&record), &mark, || {
+        files::write(path, text.as_bytes(), Privacy::Shared)
+    })
 }
 
 /// Reads one record.
@@ -336,7 +357,8 @@ pub fn all(folder: &Path) -> Vec<(PathBuf, AuditRecord)> {
         .take(MAX_RECORDS)
         .filter_map(|entry| Some((entry.path().to_owned(), read(entry.path()).ok()?)))
         .collect();
-    records.sort_by(|(_, one), (_, other)| one.finished_at.cmp(&other.finished_at));
+    // Not as text: a time of fewer digits would come behind one of more.
+    records.sort_by_cached_key(|(_, record)| clock::parse(&record.finished_at));
     records
 }
 

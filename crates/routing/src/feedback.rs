@@ -172,7 +172,8 @@ pub fn acceptable(said: &Said, subject: &Subject) -> Option<bool> {
 /// Adds what was said. Tells whether the answer counts as good by it.
 ///
 /// # Errors
-/// The log cannot be locked, read or written, or is full.
+/// The log cannot be locked, read or written, is full, or its links do not hold (`InvalidData`): what is added to it would
+/// not count.
 pub fn append(
     path: &Path,
     ts: String,
@@ -184,6 +185,14 @@ pub fn append(
     if files::metadata(path).is_ok_and(|facts| facts.len() >= MAX_FILE) {
         let full = io::Error::other("the log is full; move it away to begin another");
         return Err(FileError::new(Action::Append, path, full));
+    }
+    runs::set_torn_aside(path)?;
+    if let Some(line) = broken_link(path)? {
+        let why = format!(
+            "line {line} does not follow the one before it, so nothing in it counts; `roleos feedback --verify` shows every such line; put a copy back, or rename it and another begins"
+        );
+        let broken = io::Error::new(io::ErrorKind::InvalidData, why);
+        return Err(FileError::new(Action::Append, path, broken));
     }
     let last = runs::last_line(path, MAX_LINE)?;
     let acceptable = acceptable(&said, &subject);
@@ -245,6 +254,24 @@ pub fn verify(path: &Path) -> Result<(u64, Vec<u64>), FileError> {
     match read {
         Err(error) if error.source.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok((lines, bad)),
+    }
+}
+
+/// Returns the first line whose link does not hold. Looks at links alone, which are at the end of each line: a log is
+/// looked through for every word that is added.
+fn broken_link(path: &Path) -> Result<Option<u64>, FileError> {
+    let (mut lines, mut bad, mut prev) = (0, None, FIRST.to_owned());
+    let read = runs::lines_up_to(path, MAX_LINE, |line| {
+        lines += 1;
+        let ending = format!("\"prev\":\"{prev}\"}}");
+        if !line.ends_with(ending.as_bytes()) {
+            bad.get_or_insert(lines);
+        }
+        prev = link(line);
+    });
+    match read {
+        Err(error) if error.source.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(bad),
     }
 }
 

@@ -88,7 +88,7 @@ pub fn train(workspace: &Workspace, now: &str) -> Result<Training, FileError> {
     let (contests, result) = match selector::lessons_of(workspace) {
         Ok(lessons) => {
             let book = Book::train(&lessons.roles);
-            let placed = selector::replace(&selector::path(workspace), &book, &lessons, false);
+            let placed = selector::replace(workspace, &book, &lessons, false);
             (
                 lessons.contests,
                 placed.map(drop).map_err(|error| error.to_string()),

@@ -17,6 +17,7 @@ use base::workspace::Workspace;
 mod head;
 mod stats;
 
+pub(crate) use head::set_torn_aside;
 pub use stats::{Stats, Tally, stats};
 
 /// Where the log is.
@@ -157,22 +158,40 @@ const GENERATION: u64 = 8 * 1024 * 1024;
 /// The log is there and cannot be read.
 pub fn trials(path: &Path, role: &str) -> Result<BTreeMap<String, u64>, FileError> {
     let mut trials = BTreeMap::new();
-    let tail = match tail(path, GENERATION) {
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(trials),
-        tail => tail?,
-    };
-    for record in tail.split(|byte| *byte == b'\n').map(Record::parse) {
-        // The first line may be cut; it is one trial of thousands.
-        let Ok(record) = record else { continue };
+    for record in generation(path, role)? {
         let learning = record.more.mode.as_deref() == Some("learn");
-        if let (true, Some(version)) = (
-            learning && record.more.role.as_deref() == Some(role),
-            record.more.version,
-        ) {
+        if let (true, Some(version)) = (learning, record.more.version) {
             *trials.entry(version).or_insert(0) += 1;
         }
     }
     Ok(trials)
+}
+
+/// In how many contests of this generation it is known of a version whether its answer was acceptable. No log means none.
+///
+/// # Errors
+/// The log is there and cannot be read.
+pub fn labelled(path: &Path, role: &str, version: &str) -> Result<u64, FileError> {
+    let is_labelled = |record: &Record| {
+        record.more.version.as_deref() == Some(version)
+            && (record.q1.is_some() || record.more.agreement.is_some())
+    };
+    let records = generation(path, role)?.into_iter();
+    Ok(records.filter(is_labelled).count() as u64)
+}
+
+/// The executions of a role in this generation.
+fn generation(path: &Path, role: &str) -> Result<Vec<Record>, FileError> {
+    let tail = match tail(path, GENERATION) {
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        tail => tail?,
+    };
+    // The first line may be cut; it is one trial of thousands.
+    let records = tail.split(|byte| *byte == b'\n').map(Record::parse);
+    let own = records.filter_map(Result::ok);
+    Ok(own
+        .filter(|record| record.more.role.as_deref() == Some(role))
+        .collect())
 }
 
 /// The last so many bytes of a file.
@@ -230,7 +249,9 @@ fn computed(
     } else if lines > 0 && seals.is_enforced() {
         let doubt = sealed().err().or((!ended).then_some(Doubt::Changed));
         doubt.map(|doubt| {
-            format!("the log does not count: {doubt}; move it away, and a new one begins")
+            format!(
+                "the log does not count: {doubt}; the next contest sets it aside beside itself and begins a new one"
+            )
         })
     } else {
         None

@@ -10,11 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::specialist::classifier::{Classifier, Embedding, Familiarity, Fit, Verdict};
 use ::specialist::registry::Version;
+use selection::canonical;
 use selection::run_log::Record;
 use selection::selector::book::Worse;
+use selection::selector::evaluation::{Evaluation, THRESHOLD};
 use selection::selector::examples::{Examples, Split};
 use selection::selector::features::Line;
-use selection::selector::{BadSelector, Book, Features, LEAST_LABELS};
+use selection::selector::{BadSelector, Book, Features, Known, LEAST_LABELS};
 use serde_json::Value;
 
 use crate::feedback;
@@ -22,6 +24,7 @@ use crate::runs;
 use crate::specialists::Stamp;
 use base::files::{self, FileError, Lock, Privacy};
 use base::seals::Seals;
+use base::trust::Doubt;
 use base::workspace::Workspace;
 
 /// Largest selector that is read.
@@ -46,6 +49,14 @@ pub enum SelectorError {
     /// The file.
     #[error(transparent)]
     File(#[from] FileError),
+    /// Something else than `roleos` wrote it.
+    #[error("the selector `{}` is not used: {doubt}", path.display())]
+    Doubted {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        doubt: Doubt,
+    },
     /// Its content.
     #[error("cannot use `{}`", path.display())]
     Content {
@@ -77,21 +88,45 @@ pub fn append_features(path: &Path, line: &Line) -> Result<(), FileError> {
     files::append_line(path, &text, false).map(drop)
 }
 
+/// Under which name the newest selector is known.
+const NAME: &str = "selector";
+
 /// Reads a selector; nothing when there is none.
 ///
 /// # Errors
-/// It is there and cannot be used.
-pub fn read(path: &Path) -> Result<Option<Book>, SelectorError> {
+/// It is there and cannot be used, or something else than `roleos` wrote it, where that is needed for it to count.
+pub fn read(workspace: &Workspace) -> Result<Option<Book>, SelectorError> {
+    load(&Seals::of(workspace), &path(workspace))
+}
+
+fn load(seals: &Seals, path: &Path) -> Result<Option<Book>, SelectorError> {
     let bytes = match files::read(path, MAX_SELECTOR) {
         Ok(bytes) => bytes,
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
+    check(seals, &bytes).map_err(|doubt| SelectorError::Doubted {
+        path: path.to_owned(),
+        doubt,
+    })?;
     let book = Book::parse(&bytes).map_err(|source| SelectorError::Content {
         path: path.to_owned(),
         source,
     })?;
     Ok(Some(book))
+}
+
+/// Checks that `roleos` wrote this last, where that is needed for it to count.
+fn check(seals: &Seals, bytes: &[u8]) -> Result<(), Doubt> {
+    if !seals.is_enforced() {
+        return Ok(());
+    }
+    let known = seals.marks(NAME)?;
+    match known.contains(&canonical::hash_bytes(bytes)) {
+        true => Ok(()),
+        false if known.is_empty() => Err(Doubt::NotConfirmed),
+        false => Err(Doubt::Changed),
+    }
 }
 
 /// What there is to learn from.
@@ -172,20 +207,22 @@ pub fn lessons_of(workspace: &Workspace) -> Result<Lessons, SelectorError> {
 ///
 /// # Errors
 /// It would be worse, or the file cannot be read or written. The present one stays then. A damaged one is replaced only
-/// when somebody insists, one of an older format at once.
+/// when somebody insists, one of an older format or of something else than `roleos` at once.
 pub fn replace(
-    path: &Path,
+    workspace: &Workspace,
     book: &Book,
     lessons: &Lessons,
     insist: bool,
 ) -> Result<usize, SelectorError> {
+    let (seals, path) = (Seals::of(workspace), path(workspace));
     let _alone = Lock::take(&path.with_added_extension("lock"))?;
-    let present = match read(path) {
+    let present = match load(&seals, &path) {
         Ok(present) => present,
         Err(SelectorError::Content {
             source: BadSelector::Old(_),
             ..
-        }) => None,
+        })
+        | Err(SelectorError::Doubted { .. }) => None,
         Err(_) if insist => None,
         Err(error) => return Err(error),
     };
@@ -196,7 +233,10 @@ pub fn replace(
         }
     }
     let text = book.to_json();
-    files::write(path, text.as_bytes(), Privacy::Shared)?;
+    let mark = canonical::hash_bytes(text.as_bytes());
+    seals.replace(NAME, &mark, || {
+        files::write(&path, text.as_bytes(), Privacy::Shared)
+    })?;
     Ok(text.len())
 }
 
@@ -204,23 +244,21 @@ pub fn replace(
 #[derive(Debug)]
 pub struct Judge {
     path: PathBuf,
+    log: PathBuf,
+    seals: Seals,
     book: Mutex<Option<(Stamp, Arc<Book>)>>,
 }
 
 impl Judge {
-    /// By the selector at this place; it need not be there yet.
-    #[must_use]
-    pub fn new(path: PathBuf) -> Self {
-        Self {
-            path,
-            book: Mutex::default(),
-        }
-    }
-
-    /// By the selector of a workspace.
+    /// By the selector of a workspace; it need not be there yet.
     #[must_use]
     pub fn of(workspace: &Workspace) -> Self {
-        Self::new(path(workspace))
+        Self {
+            path: path(workspace),
+            log: runs::path(workspace),
+            seals: Seals::of(workspace),
+            book: Mutex::default(),
+        }
     }
 
     /// The selectors as they are now; nothing when there are none.
@@ -235,7 +273,7 @@ impl Judge {
         {
             return Ok(Some(Arc::clone(book)));
         }
-        let book = read(&self.path)?.map(Arc::new);
+        let book = load(&self.seals, &self.path)?.map(Arc::new);
         *cache = stamp.zip(book.clone());
         Ok(book)
     }
@@ -277,11 +315,49 @@ impl Judge {
         if version.exam_centroid.is_some() {
             return None;
         }
-        match self.trained(role, &Value::Null, &[version]).pop()? {
-            Verdict::NotTrained(what) => Some(what),
-            _ => None,
-        }
+        let book = match self.book() {
+            Ok(book) => book,
+            Err(error) => return Some(said(&error)),
+        };
+        let trained = book.as_ref().and_then(|book| book.roles().get(role));
+        let known = trained.and_then(|trained| {
+            let mut versions = trained.selector.versions().iter();
+            Some((versions.find(|known| known.version == version.id)?, trained))
+        });
+        let Some((known, trained)) = known else {
+            let labelled = runs::labelled(&self.log, role, &version.id).unwrap_or(0);
+            if labelled >= LEAST_LABELS {
+                let id = &version.id;
+                return Some(format!(
+                    "`{id}` was in {labelled} contests of which the selector knows nothing yet: run `roleos selector train`"
+                ));
+            }
+            return Some(next_step(role, &version.id));
+        };
+        low(known, &trained.evaluation, version).map(|why| {
+            format!(
+                "{why}: `roleos selector calibrate {role:?}` shows what each threshold brings, and `roleos dispatch {role:?} --learn --cases SET` teaches it more"
+            )
+        })
     }
+}
+
+/// Says why no input is expected to reach the threshold of a version.
+fn low(known: &Known, evaluation: &Evaluation, version: &Version) -> Option<String> {
+    let (id, threshold) = (&version.id, version.gate_threshold);
+    if known.highest() < threshold {
+        return Some(format!(
+            "`{id}` scores {:.2} at most, and its threshold is {threshold:.2}",
+            known.highest()
+        ));
+    }
+    let nothing = evaluation.contests > 0 && evaluation.routed == 0;
+    (nothing && threshold >= THRESHOLD).then(|| {
+        format!(
+            "none of {} held-out inputs reached a score of {THRESHOLD:.2}, and the threshold of `{id}` is {threshold:.2}",
+            evaluation.contests
+        )
+    })
 }
 
 /// The sentence that says what a version without training data needs.
@@ -296,7 +372,16 @@ pub fn next_step(role: &str, version: &str) -> String {
 fn said(error: &SelectorError) -> String {
     match error {
         SelectorError::File(error) => format!("{error}: {}", error.source),
-        SelectorError::Content { source, .. } => format!("{error}: {source}"),
+        SelectorError::Content {
+            source: source @ BadSelector::Old(_),
+            ..
+        } => format!("{error}: {source}"),
+        SelectorError::Content { source, .. } => format!(
+            "{error}: {source}; `roleos selector train --force` makes a new one from the log"
+        ),
+        SelectorError::Doubted { .. } => {
+            format!("{error}; `roleos selector train` makes a new one")
+        }
         SelectorError::BrokenLog(_) | SelectorError::Worse(_) => error.to_string(),
     }
 }

@@ -53,6 +53,7 @@ pub mod pending;
 mod pointing;
 mod role_blocks;
 mod route;
+mod saving;
 pub mod spending;
 mod trial;
 
@@ -324,8 +325,8 @@ impl Specialists {
     /// # Errors
     /// The file is there and cannot be used. It is left as it is.
     pub fn state(&self) -> Result<State, Unreadable> {
-        let mut state = self.written_state()?;
-        if self.state_doubt().is_some() {
+        let (mut state, text) = self.written_state()?;
+        if self.doubt_of(&state, text).is_some() {
             state.doubt_agreement();
         }
         state.release(|reservation| self.leases.is_abandoned(reservation));
@@ -351,38 +352,47 @@ impl Specialists {
     /// missing and its logs are not sealed.
     #[must_use]
     pub fn state_doubt(&self) -> Option<Doubt> {
+        let (state, text) = self.written_state().ok()?;
+        self.doubt_of(&state, text)
+    }
+
+    fn doubt_of(&self, state: &State, text: Option<Vec<u8>>) -> Option<Doubt> {
         if !self.seals.is_enforced() {
             return None;
         }
-        let bytes = read_or_nothing(&self.paths.state, MAX_FILE).ok().flatten();
-        let Some(bytes) = bytes else {
+        let Some(text) = text else {
             return self.paths.probes.exists().then_some(Doubt::NotConfirmed);
         };
-        let text = String::from_utf8(bytes).unwrap_or_default();
+        let text = String::from_utf8(text).unwrap_or_default();
         let (body, seal) = unsealed(&text);
-        self.seals.check(STATE, body.as_bytes(), seal).err()
+        let sealed = self.seals.check(STATE, body.as_bytes(), seal);
+        let mark = state.sequence.to_string();
+        let newest = || self.seals.check_newest(STATE, &[&mark]);
+        sealed.and_then(|()| newest()).err()
     }
 
-    /// The state as its file, else the logs say.
-    fn written_state(&self) -> Result<State, Unreadable> {
+    /// The state as its file, else the logs say, and the file.
+    fn written_state(&self) -> Result<(State, Option<Vec<u8>>), Unreadable> {
         let read = || read_or_nothing(&self.paths.state, MAX_FILE).map_err(Unreadable::File);
         let mut bytes = read()?;
         for _ in 0..MAX_LOOKS {
             let Some(now) = &bytes else {
-                return self.rebuilt().map_err(Unreadable::File);
+                let rebuilt = self.rebuilt().map_err(Unreadable::File)?;
+                return Ok((rebuilt, None));
             };
-            let parsed = State::parse(now).map_err(Unreadable::Content);
-            if parsed.is_ok() {
-                return parsed;
-            }
+            let error = match State::parse(now) {
+                Ok(state) => return Ok((state, bytes)),
+                Err(error) => error,
+            };
             // It was perhaps being written; what stays the same is damaged.
             let again = read()?;
             if again == bytes {
-                return parsed;
+                return Err(Unreadable::Content(error));
             }
             bytes = again;
         }
-        State::parse(&bytes.unwrap_or_default()).map_err(Unreadable::Content)
+        let state = State::parse(bytes.as_deref().unwrap_or_default());
+        Ok((state.map_err(Unreadable::Content)?, bytes))
     }
 
     fn rebuilt(&self) -> Result<State, FileError> {

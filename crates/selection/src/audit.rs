@@ -18,6 +18,7 @@ use crate::manifest::Problem;
 use crate::promotion::PASS_PERCENT;
 use crate::verifier::Kind;
 
+mod attempt;
 mod baseline;
 pub mod draft;
 pub mod record;

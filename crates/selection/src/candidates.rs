@@ -1,10 +1,9 @@
 //! Who takes part in a contest: what a registered version declares, what keeps it out, and which of the rest are asked.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::growth::reserved;
 use crate::manifest::Fallback;
 use crate::output;
 use crate::verifier::{BadVerifier, Declared};
@@ -146,18 +145,23 @@ pub struct Eligible {
     pub score: Option<f64>,
 }
 
-/// Who is asked in a learning run: one place is kept for the least tried while it has too few trials, the others go by
-/// score.
+/// Who is asked in a learning run: the last place is the least tried one's, so that every version has its turn however low
+/// its score; the others go by score.
 #[must_use]
 pub fn learning(eligible: &[Eligible], trials: &BTreeMap<String, u64>, k: usize) -> Vec<usize> {
-    let versions: Vec<String> = eligible.iter().map(|one| one.version.clone()).collect();
-    let newcomer = reserved(&versions, trials, &BTreeSet::new())
-        .and_then(|version| versions.iter().position(|one| one == version));
+    let Some(others) = k.checked_sub(1) else {
+        return Vec::new();
+    };
+    let tried = |at: &usize| {
+        let version = eligible.get(*at).map(|one| one.version.as_str());
+        version.and_then(|version| trials.get(version).copied())
+    };
+    let least = (0..eligible.len()).min_by_key(|at| tried(at).unwrap_or(0));
     let mut order: Vec<usize> = (0..eligible.len()).collect();
     by_score(&mut order, eligible);
-    order.retain(|at| Some(*at) != newcomer);
-    order.truncate(k.saturating_sub(usize::from(newcomer.is_some())));
-    order.extend(newcomer.filter(|_| k > 0));
+    order.retain(|at| Some(*at) != least);
+    order.truncate(others);
+    order.extend(least);
     order
 }
 
@@ -168,6 +172,8 @@ fn by_score(order: &mut [usize], eligible: &[Eligible]) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -243,9 +249,24 @@ mod tests {
             named.map(|(at, n)| (format!("v{at}"), *n)).collect()
         };
         assert_eq!(learning(&list, &tried([60, 60, 60, 49, 50]), 3), [0, 1, 3]);
-        assert_eq!(learning(&list, &tried([60, 60, 60, 50, 50]), 3), [0, 1, 2]);
+        assert_eq!(learning(&list, &tried([60, 60, 60, 59, 50]), 3), [0, 1, 4]);
         assert_eq!(learning(&list, &BTreeMap::new(), 1), [0]);
         assert_eq!(learning(&list, &tried([60, 60, 60, 60, 0]), 1), [4]);
+    }
+
+    /// The finding: with more versions than places a low score kept one out for ever.
+    #[test]
+    fn every_version_has_its_turn_whatever_its_score() {
+        let list = eligible(&[Some(0.9), Some(0.8), Some(0.7), Some(0.6), Some(0.1), None]);
+        let mut trials: BTreeMap<String, u64> = BTreeMap::new();
+        for _ in 0..1000 {
+            for at in learning(&list, &trials, 4) {
+                *trials.entry(format!("v{at}")).or_default() += 1;
+            }
+        }
+        let counts: Vec<u64> = trials.into_values().collect();
+        assert_eq!(counts.len(), 6);
+        assert!(counts.iter().all(|count| *count >= 333), "{counts:?}");
     }
 
     proptest! {

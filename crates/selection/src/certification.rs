@@ -3,7 +3,7 @@
 //! Each condition is a number against a number. A level needs all conditions of the levels below it as well.
 
 use crate::audit::MIN_CASES;
-use crate::audit::record::{AuditRecord, passes};
+use crate::audit::record::AuditRecord;
 use crate::promotion::{Condition, PASS_PERCENT, Windows};
 use statistics::rate::{Rate, rate};
 use statistics::{ERROR, sequence};
@@ -28,7 +28,7 @@ pub struct Evidence<'a> {
 /// Shadow probes of a version since the last clearing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shadow {
-    /// Probes of its answers.
+    /// Probes of its answers, each input once.
     pub probes: u64,
     /// Those of them that agreed.
     pub agreed: u64,
@@ -80,7 +80,7 @@ impl Assessment {
 pub fn assess(evidence: &Evidence<'_>) -> Assessment {
     let mut checks = exam(evidence.audit, evidence.audit_doubt);
     checks.push(run_log(&evidence.run_log));
-    checks.extend(evidence.windows.conditions().iter().map(window));
+    checks.extend(windows(evidence.windows));
     checks.push(supply_chain(&evidence.supply_chain));
     checks.push(shadow(&evidence.shadow));
     let holds = |level: u8| checks.iter().all(|check| check.level > level || check.met);
@@ -119,10 +119,11 @@ fn exam(audit: Option<&AuditRecord>, doubt: Option<&str>) -> Vec<Check> {
         ),
     };
     let said = format!(
-        "{} graded, {} of all {}; {PASS_PERCENT} % are needed{wrong}",
+        "{} graded, {} of all {}; {PASS_PERCENT} % are needed{wrong}; {}",
         percent(record.proof()),
         record.passed,
-        record.cases
+        record.cases,
+        record.attempts_said()
     );
     let (holds, against) = match &record.baseline {
         None => (true, "no baseline to compare with".to_owned()),
@@ -131,7 +132,7 @@ fn exam(audit: Option<&AuditRecord>, doubt: Option<&str>) -> Vec<Check> {
     vec![
         check(
             "audit pass rate",
-            passes(record.rate()) && passes(record.proof()),
+            record.is_passed(),
             said,
             Some(record.proof()),
         ),
@@ -156,6 +157,17 @@ fn run_log(found: &Result<(), String>) -> Check {
         },
         rate: None,
     }
+}
+
+fn windows(windows: &Windows) -> Vec<Check> {
+    let mut checks: Vec<Check> = windows.conditions().iter().map(window).collect();
+    // Wins come last.
+    if let (count @ 1.., Some(wins)) = (windows.unpriced(), checks.last_mut()) {
+        wins.said.push_str(&format!(
+            "; {count} inputs do not count: the general model was as good, and its price is not known; set `usd_per_call`, or `usd_per_million_input` and `usd_per_million_output`, under `[fallback.claude]` in `.role-os/config.toml`"
+        ));
+    }
+    checks
 }
 
 fn window(condition: &Condition) -> Check {
@@ -214,7 +226,7 @@ fn shadow(shadow: &Shadow) -> Check {
         name: "shadow agreement",
         met: enough && agrees && !shadow.halted,
         said: format!(
-            "{}; {} probes are needed, and enough of them to be above {:.0} % at an error of {:.0} %{halted}{doubt}",
+            "{}; {} probes of different inputs are needed, and enough of them to be above {:.0} % at an error of {:.0} %{halted}{doubt}",
             percent(found),
             shadow.needed,
             100.0 * required,
@@ -230,6 +242,7 @@ mod tests {
 
     use super::*;
     use crate::audit::record::{Baseline, Given};
+    use crate::promotion::Rival;
     use crate::run_log::{More, Record};
 
     fn audit(passed: u64, difference: f64) -> AuditRecord {
@@ -267,6 +280,7 @@ mod tests {
             ok: true,
             scores: BTreeMap::new(),
             answers: (0..40).map(|index| answer(index, index < passed)).collect(),
+            attempts: Vec::new(),
             seal: None,
         }
     }
@@ -285,7 +299,7 @@ mod tests {
             time_ms: 1,
             output_tokens: 1,
             output_hash: String::new(),
-            output: serde_json::Value::Null,
+            output: serde_json::json!("x"),
             expected_output: None,
             copy_of: None,
             ungraded: false,
@@ -337,8 +351,60 @@ mod tests {
             assert_eq!(record.certifies(), spoiled < 11, "{name}");
             let size = found.checks.iter().find(|one| one.name == "audit size");
             assert!(size.unwrap().said.contains(said), "{name}: {size:?}");
-            let next = size.unwrap().said.contains("roleos audit draft");
-            assert_eq!(next, spoiled >= 11, "{name}");
+            let says = |text: &str| size.unwrap().said.contains(text);
+            let is_copied = name == "copies";
+            assert_eq!(
+                says("roleos audit draft"),
+                spoiled >= 11 && !is_copied,
+                "{name}"
+            );
+            assert_eq!(says("add 1 cases with other inputs"), is_copied, "{name}");
+        }
+    }
+
+    /// The finding: an exam was repeated until it passed.
+    #[test]
+    fn attempts_at_one_exam_count_together() {
+        let earlier = |right: u64, subject: Option<&str>| crate::audit::record::Attempt {
+            finished_at: String::new(),
+            subject: subject.map(str::to_owned),
+            right,
+            total: 40,
+        };
+        for (name, before, earned, said) in [
+            ("the first", vec![], 1, "1 attempt, 40 of 40 right"),
+            (
+                "after a failure",
+                vec![earlier(35, None)],
+                0,
+                "2 attempts, 75 of 80 right, which is too few",
+            ),
+            (
+                "after a near miss",
+                vec![earlier(36, None)],
+                1,
+                "2 attempts, 76 of 80 right",
+            ),
+            (
+                "of another backend",
+                vec![earlier(0, Some("other"))],
+                1,
+                "1 attempt, 40 of 40 right",
+            ),
+        ] {
+            let record = audit(40, 0.0).after(before);
+            let found = assess(&Evidence {
+                audit: Some(&record),
+                audit_doubt: None,
+                windows: &Windows::default(),
+                run_log: Ok(()),
+                supply_chain: Ok(()),
+                shadow: AGREED,
+            });
+            assert_eq!(found.earned, earned, "{name}");
+            assert_eq!(record.certifies(), earned == 1, "{name}");
+            let exam = found.checks.first().unwrap();
+            assert!(exam.said.contains(said), "{name}: {}", exam.said);
         }
     }
 
@@ -383,7 +449,8 @@ mod tests {
     ) {
         let log = log(wins);
         let mut windows = Windows::default();
-        log.iter().for_each(|record| windows.add(record, true));
+        log.iter()
+            .for_each(|record| windows.add(record, Rival::Somebody));
         let found = assess(&Evidence {
             audit,
             audit_doubt: None,

@@ -2,7 +2,7 @@
 
 use statistics::rate::{Rate, rate, spread};
 use statistics::{ERROR, sequence};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::promotion::Key;
 use crate::run_log::Record;
@@ -201,21 +201,6 @@ pub fn prune<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<(Key, Pru
     judged.collect()
 }
 
-/// The candidate that the exploration quota gives a place to: the least tried one while it has too few trials.
-#[must_use]
-pub fn reserved<'a>(
-    candidates: &'a [String],
-    trials: &BTreeMap<String, u64>,
-    taken: &BTreeSet<&str>,
-) -> Option<&'a String> {
-    let open = candidates
-        .iter()
-        .filter(|candidate| !taken.contains(candidate.as_str()));
-    let tried = |candidate: &str| trials.get(candidate).copied().unwrap_or(0);
-    open.min_by_key(|candidate| tried(candidate))
-        .filter(|candidate| tried(candidate) < LEAST_TRIALS)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -326,21 +311,5 @@ mod tests {
             prune(&idle).as_slice(),
             [(_, Prune::NeverWins(1000))]
         ));
-    }
-
-    #[test]
-    fn a_newcomer_gets_its_trials() {
-        let candidates = ["a".to_owned(), "b".to_owned()];
-        let trials = BTreeMap::from([("a".to_owned(), 80), ("b".to_owned(), 49)]);
-        assert_eq!(
-            reserved(&candidates, &trials, &BTreeSet::new()),
-            candidates.get(1)
-        );
-        let trials = BTreeMap::from([("a".to_owned(), 80), ("b".to_owned(), 50)]);
-        assert_eq!(reserved(&candidates, &trials, &BTreeSet::new()), None);
-        assert_eq!(
-            reserved(&candidates, &BTreeMap::new(), &BTreeSet::from(["a"])),
-            candidates.get(1)
-        );
     }
 }

@@ -7,7 +7,8 @@
 //! whole history shows a rate above a floor, by a test that holds at any number of looks.
 //!
 //! An input counts once: a thousand copies of one question show one answer. A contest without a rival and without a known
-//! answer has no winner. Where the right answer is known, a wrong one wins nothing, however well it is formed.
+//! answer has no winner. Where the right answer is known, a wrong one wins nothing, however well it is formed. An answer
+//! that is as good as the general model's has neither won nor lost against it while that one's price is not known.
 
 use statistics::rate::{Rate, rate};
 use statistics::{ERROR, sequence};
@@ -45,6 +46,39 @@ pub struct Key {
 pub struct Windows {
     passes: History,
     wins: History,
+    /// Inputs of contests that decide nothing, see [`Rival::Unpriced`].
+    unpriced: HashSet<String>,
+}
+
+/// Whom a run had to beat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rival {
+    /// There was no other candidate.
+    Nobody,
+    /// There was one, and one of them won.
+    Somebody,
+    /// The general model, whose answer was as good and whose price is not known.
+    Unpriced,
+}
+
+impl Rival {
+    /// Returns whom a run had to beat in its contest.
+    #[must_use]
+    pub fn of(record: &Record, contest: &[Record]) -> Self {
+        let is_tie = |general: &Record| {
+            general.more.price_usd.is_none()
+                && general.passed()
+                && record.passed()
+                && general.q1 == record.q1
+                && (general.won() || record.won())
+        };
+        let general = contest.iter().find(|one| one.is_general());
+        match general {
+            Some(general) if is_tie(general) => Self::Unpriced,
+            _ if contest.len() > 1 => Self::Somebody,
+            _ => Self::Nobody,
+        }
+    }
 }
 
 /// The last hits and misses, and the counts of all.
@@ -80,18 +114,30 @@ impl History {
 impl Windows {
     /// Takes a run into account; only contests of learning count for wins, and only where there was a rival or the right
     /// answer is known. An exam can be taken again and again, so it counts for nothing here.
-    pub fn add(&mut self, record: &Record, has_rival: bool) {
+    pub fn add(&mut self, record: &Record, rival: Rival) {
         if record.more.mode.as_deref() == Some("audit") {
             return;
         }
         let form = record.more.input_form.as_ref();
         let input = form.unwrap_or(&record.prompt_hash).as_str();
         self.passes.push(input, record.passed(), PASS_WINDOW);
-        let is_contest = has_rival || record.q1.is_some();
-        if record.more.mode.as_deref() == Some("learn") && is_contest {
-            let won = record.won() && record.is_acceptable();
-            self.wins.push(input, won, WIN_WINDOW);
+        if record.more.mode.as_deref() != Some("learn") {
+            return;
         }
+        match rival {
+            Rival::Unpriced => drop(self.unpriced.insert(input.to_owned())),
+            Rival::Nobody if record.q1.is_none() => {}
+            Rival::Nobody | Rival::Somebody => {
+                let won = record.won() && record.is_acceptable();
+                self.wins.push(input, won, WIN_WINDOW);
+            }
+        }
+    }
+
+    /// Returns how many inputs decided nothing, because the price of the general model is not known.
+    #[must_use]
+    pub fn unpriced(&self) -> usize {
+        self.unpriced.len()
     }
 
     /// Passes among the last runs.
@@ -226,7 +272,7 @@ mod tests {
             // Wins come first, so that the window of passes is filled by what comes last.
             let won = index < wins;
             let passed = won || index >= contests - passes.min(contests);
-            windows.add(&record(index, passed, won, "learn"), true);
+            windows.add(&record(index, passed, won, "learn"), Rival::Somebody);
         }
         let window = |condition: Condition| condition.full() && !condition.has_fallen();
         assert_eq!(windows.conditions().map(window), expected);
@@ -260,7 +306,7 @@ mod tests {
             for input in 0..1000 {
                 windows.add(
                     &record(input, roll(&mut dice) < 0.90, false, "serve"),
-                    false,
+                    Rival::Nobody,
                 );
                 let [passes, _] = windows.conditions();
                 window |= passes.full() && !passes.has_fallen();
@@ -279,7 +325,7 @@ mod tests {
         for input in 0..1000 {
             let won = roll(&mut dice) < 0.3;
             let passed = won || roll(&mut dice) < 0.97;
-            windows.add(&record(input, passed, won, "learn"), true);
+            windows.add(&record(input, passed, won, "learn"), Rival::Somebody);
         }
         assert!(windows.conditions().iter().all(Condition::met));
     }
@@ -288,7 +334,7 @@ mod tests {
     fn serving_counts_for_passing_only() {
         let mut windows = Windows::default();
         for input in 0..200 {
-            windows.add(&record(input, true, true, "serve"), true);
+            windows.add(&record(input, true, true, "serve"), Rival::Somebody);
         }
         assert_eq!((windows.passes().n, windows.wins().n), (100, 0));
     }
@@ -296,7 +342,7 @@ mod tests {
     #[test]
     fn exams_fill_no_window() {
         let mut windows = Windows::default();
-        windows.add(&record(0, true, true, "audit"), true);
+        windows.add(&record(0, true, true, "audit"), Rival::Somebody);
         assert_eq!((windows.passes().n, windows.wins().n), (0, 0));
     }
 
@@ -304,11 +350,11 @@ mod tests {
     fn a_stable_version_falls_when_a_full_window_says_so() {
         let mut windows = Windows::default();
         for input in 0..50 {
-            windows.add(&record(input, false, false, "serve"), true);
+            windows.add(&record(input, false, false, "serve"), Rival::Somebody);
         }
         assert!(!windows.must_fall(), "fifty runs say little");
         for input in 50..100 {
-            windows.add(&record(input, true, false, "serve"), true);
+            windows.add(&record(input, true, false, "serve"), Rival::Somebody);
         }
         assert!(windows.must_fall());
     }
@@ -317,25 +363,25 @@ mod tests {
     fn an_input_counts_once_and_a_contest_needs_a_rival_or_an_answer() {
         let mut windows = Windows::default();
         for _ in 0..1000 {
-            windows.add(&record(7, true, true, "learn"), true);
+            windows.add(&record(7, true, true, "learn"), Rival::Somebody);
         }
         assert_eq!((windows.passes().n, windows.wins().n), (1, 1), "copies");
         let mut windows = Windows::default();
         for input in 0..1000 {
             let mut one = record(input, true, true, "learn");
             one.more.input_form = Some("ab".repeat(32));
-            windows.add(&one, true);
+            windows.add(&one, Rival::Somebody);
         }
         let seen = (windows.passes().n, windows.wins().n);
         assert_eq!(seen, (1, 1), "copies in other letters");
         let mut windows = Windows::default();
         for input in 0..1000 {
-            windows.add(&record(input, true, true, "learn"), false);
+            windows.add(&record(input, true, true, "learn"), Rival::Nobody);
         }
         assert_eq!((windows.passes().n, windows.wins().n), (100, 0), "alone");
         let mut known = record(1000, true, true, "learn");
         known.q1 = Some(1.0);
-        windows.add(&known, false);
+        windows.add(&known, Rival::Nobody);
         assert_eq!(windows.wins().n, 1, "the answer is known");
     }
 
@@ -354,7 +400,14 @@ mod tests {
             for input in 0..1050 {
                 let mut one = record(input, true, true, "learn");
                 one.q1 = q1;
-                windows.add(&one, q1.is_none());
+                windows.add(
+                    &one,
+                    if q1.is_none() {
+                        Rival::Somebody
+                    } else {
+                        Rival::Nobody
+                    },
+                );
                 trials.add(&one);
             }
             let wins = windows.wins().hits;
@@ -363,5 +416,65 @@ mod tests {
             assert_eq!(met, is_hit, "{q1:?}");
             assert_eq!(trials.verdict().is_none(), is_hit, "{q1:?}");
         }
+    }
+
+    /// The finding: against a general model without a price the second level was out of reach, and nothing said why.
+    #[test]
+    fn a_tie_with_a_general_model_of_unknown_price_is_neither_won_nor_lost() {
+        let run = |q1: f64, won: bool| Record {
+            q1: Some(q1),
+            ..record(1, true, won, "learn")
+        };
+        let general = |q1: f64, price: Option<f64>| {
+            let mut general = run(q1, false);
+            general.model_id = crate::run_log::GENERAL.to_owned();
+            general.more.version = None;
+            general.more.price_usd = price;
+            general
+        };
+        for (name, own, general, won_by, expected) in [
+            (
+                "as good, it lost",
+                0.9,
+                general(0.9, None),
+                "general",
+                Rival::Unpriced,
+            ),
+            (
+                "as good, it won",
+                0.9,
+                general(0.9, None),
+                "a",
+                Rival::Unpriced,
+            ),
+            ("a third won", 0.9, general(0.9, None), "c", Rival::Somebody),
+            (
+                "a price",
+                0.9,
+                general(0.9, Some(0.01)),
+                "a",
+                Rival::Somebody,
+            ),
+            ("better", 1.0, general(0.9, None), "a", Rival::Somebody),
+            ("worse", 0.8, general(0.9, None), "general", Rival::Somebody),
+        ] {
+            let mut contest = [run(own, false), general];
+            let winner = match won_by {
+                "general" => crate::run_log::GENERAL,
+                other => other,
+            };
+            for one in &mut contest {
+                one.winner_model_id = Some(winner.to_owned());
+            }
+            let found = Rival::of(&contest[0], &contest);
+            assert_eq!(found, expected, "{name}");
+            let mut windows = Windows::default();
+            windows.add(&contest[0], found);
+            let counted = (windows.wins().n, windows.unpriced());
+            let is_tie = expected == Rival::Unpriced;
+            assert_eq!(counted, (u64::from(!is_tie), usize::from(is_tie)), "{name}");
+        }
+        let alone = [run(0.9, true)];
+        assert_eq!(Rival::of(&alone[0], &alone), Rival::Nobody);
     }
 }

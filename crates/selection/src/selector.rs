@@ -88,6 +88,14 @@ pub struct Known {
     rewards: [f64; 2],
 }
 
+impl Known {
+    /// Returns the highest score that any input can have.
+    #[must_use]
+    pub fn highest(&self) -> f64 {
+        self.calibration.highest()
+    }
+}
+
 /// What one version is worth for an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {

@@ -238,6 +238,16 @@ fn validate(schema: &Schema, value: &Value) -> Outcome {
     })
 }
 
+/// What a value is, in words.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Object(_) => "an object",
+        Value::Array(_) => "a list",
+        Value::Null => "null",
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => "a value",
+    }
+}
+
 impl Rule {
     fn parse(config: &Value) -> Result<Self, BadVerifier> {
         let text = |key: &str| {
@@ -290,7 +300,13 @@ impl Rule {
             Some(other) => Err(BadVerifier(format!(
                 "`{other}` is no rule; there are `regex`, `exact`, `contains` and `numeric`"
             ))),
-            None => Err(BadVerifier("a rule has no text `rule`".to_owned())),
+            None => Err(BadVerifier(match config.get("rule") {
+                Some(other) => format!(
+                    "`rule` is {}, and must be one of the names `regex`, `exact`, `contains` and `numeric`, with what it compares beside it: {{\"rule\": \"exact\", \"expected\": …}}",
+                    kind(other)
+                ),
+                None => "a rule has no text `rule`".to_owned(),
+            })),
         }
     }
 
@@ -454,6 +470,15 @@ mod tests {
             json!({ "rule": "contains", "text": " " }),
         ] {
             assert!(Verifier::rules(&config).is_err(), "{config}");
+        }
+        for (rule, what) in [
+            (json!({ "exact": "yes" }), "`rule` is an object"),
+            (json!(["exact"]), "`rule` is a list"),
+            (json!(null), "`rule` is null"),
+        ] {
+            let why = Verifier::rules(&json!({ "rule": rule })).unwrap_err();
+            assert!(why.to_string().contains(what), "{why}");
+            assert!(why.to_string().contains("{\"rule\": \"exact\""), "{why}");
         }
     }
 

@@ -79,6 +79,7 @@ pub async fn consult(
             call,
             shadow: settled.shadow,
             persist_error: settled.persist_error,
+            is_unsure: false,
         },
     }
 }

@@ -234,7 +234,10 @@ impl<'a> Dispatcher<'a> {
         } = ended;
         let can_probe = self.fallback.map(drop).ok_or("no_fallback").and(may_probe);
         let settled = self.specialists.settle(asked, &begun, source, can_probe);
-        let not_logged = self.log(asked, &begun, source, &result, call.as_ref());
+        // Of two sides, one must have said it; "unsure" is what nobody did.
+        let is_unsure = result.is_ok() && source == Source::Claude && general.is_none();
+        let verdict = result.as_ref().ok().filter(|_| !is_unsure);
+        let not_logged = self.log(asked, &begun, source, verdict, call.as_ref());
         let version = begun.version.filter(|_| source == Source::Specialist);
         let mut answer = Answer {
             receipt: Receipt {
@@ -246,6 +249,7 @@ impl<'a> Dispatcher<'a> {
                 call,
                 shadow: settled.shadow,
                 persist_error: settled.persist_error,
+                is_unsure,
             },
             result,
             not_logged,
@@ -341,13 +345,13 @@ impl<'a> Dispatcher<'a> {
         asked: Asked<'_>,
         begun: &Begun,
         source: Source,
-        result: &Result<Value, FallbackError>,
+        verdict: Option<&Value>,
         call: Option<&Result<Answered, CallError>>,
     ) -> Option<String> {
         let score = call.and_then(|call| call.as_ref().ok()?.score);
         let logged = self
             .specialists
-            .log_field(asked, begun, source, result.as_ref().ok(), score);
+            .log_field(asked, begun, source, verdict, score);
         logged
             .err()
             .map(|error| format!("{error}: {}", error.source))

@@ -139,7 +139,7 @@ pub enum Wire {
 pub struct Answered {
     /// The verdict.
     pub verdict: Value,
-    /// The backend's own score; informational.
+    /// The backend's own score, from 0 to 1; informational. Another number is none.
     pub score: Option<f64>,
     /// The echo.
     pub adapter_id: String,
@@ -271,7 +271,7 @@ pub fn judge(call: &Call, wire: &Wire, wire_ms: f64) -> Result<Answered, CallErr
     let number = |key: &str| body.get(key).and_then(Value::as_f64);
     Ok(Answered {
         verdict,
-        score: number("score"),
+        score: number("score").filter(|score| (0.0..=1.0).contains(score)),
         adapter_id: call.adapter_id.clone(),
         base_model: base_model.map(str::to_owned),
         duration_ms: number("duration_ms").unwrap_or(wire_ms),

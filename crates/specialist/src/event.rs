@@ -106,18 +106,19 @@ impl Event {
         format!("{value}\n")
     }
 
-    /// A probe and its two answers; an empty summary is left out.
+    /// A probe on an input, given by its digest, and its two answers; an empty summary is left out.
     #[must_use]
     pub fn probe(
         (role, version): (&str, &str),
         ts: &str,
         trace_id: &str,
-        agreed: bool,
+        (input, agreed): (&str, bool),
         pair: &Pair,
     ) -> Self {
         let mut data = Map::new();
         data.insert("trace_id".to_owned(), json!(trace_id));
         data.insert("version".to_owned(), json!(version));
+        data.insert("input_form".to_owned(), json!(input));
         data.insert("agreed".to_owned(), json!(agreed));
         add_summaries(&mut data, pair);
         Self::new(Kind::ShadowProbe, role, ts, Value::Object(data))
@@ -253,7 +254,9 @@ pub fn rebuild(events: &Log, probes: &Log, settings: &Settings) -> State {
             let agreed = event.data.get("agreed").and_then(Value::as_bool);
             let slot = state.slot_mut(&event.role);
             let probes = slot.probes.entry(version(event).unwrap_or_default());
-            probes.or_default().push(agreed.unwrap_or(false), settings);
+            let input = event.data.get("input_form").and_then(Value::as_str);
+            let (input, agreed) = (input.unwrap_or_default(), agreed.unwrap_or(false));
+            probes.or_default().push_input(input, agreed, settings);
         }
     }
     for ((role, version), halt) in halts {

@@ -217,7 +217,8 @@ impl Audit {
                 };
                 *list.entry(verdict.to_owned()).or_default() += 1;
             }
-            if let Some(score) = row.get("score").and_then(Value::as_f64) {
+            let score = row.get("score").and_then(Value::as_f64);
+            if let Some(score) = score.filter(|score| (0.0..=1.0).contains(score)) {
                 scores = (scores.0 + score, scores.1 + 1);
             }
             audit.last_seen = audit

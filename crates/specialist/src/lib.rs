@@ -24,6 +24,7 @@ pub mod quota;
 pub mod classifier;
 
 pub mod gate;
+pub mod inputs;
 
 pub mod contract;
 

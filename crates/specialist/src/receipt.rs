@@ -29,6 +29,8 @@ pub struct Receipt {
     pub shadow: Option<Shadow>,
     /// Why something that had to be kept could not be.
     pub persist_error: Option<String>,
+    /// Whether the answer is that no model knew, which is not the general model's word.
+    pub is_unsure: bool,
 }
 
 impl Receipt {
@@ -45,6 +47,9 @@ impl Receipt {
         add("trace_id", json!(self.trace_id));
         add("route", json!(self.decision.route.name()));
         add("source", json!(self.source.name()));
+        if self.is_unsure {
+            add("fallback", json!("unsure"));
+        }
         add("decision", self.decision.to_json());
         if let Some(call) = &self.call {
             add("specialist_call", contract::to_json(call));

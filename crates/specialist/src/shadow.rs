@@ -5,10 +5,14 @@
 //! looked at after every probe, and ever halts a version that agrees in `1 − tau` of its answers with a chance of at most
 //! the stated error; what a version was long ago does not protect it. The published window rule (at least N probes, and fewer than `1 − tau` of the last N agreed) can be
 //! chosen instead; it has no such bound.
+//!
+//! Traffic repeats itself, and what a version does to it counts as it is drawn. What a version earns by its probes is
+//! counted by different inputs instead ([`crate::inputs`]).
 
 use serde_json::{Value, json};
 use statistics::sequence;
 
+use crate::inputs::Inputs;
 use crate::text::head;
 
 /// Names of the three variables.
@@ -137,9 +141,17 @@ pub struct Probes {
     pub agreed: u64,
     /// How many there were.
     pub total: u64,
+    /// The same by different inputs.
+    pub inputs: Inputs,
 }
 
 impl Probes {
+    /// Adds one on an input, given by its digest in hex.
+    pub fn push_input(&mut self, digest: &str, agreed: bool, settings: &Settings) {
+        self.push(agreed, settings);
+        self.inputs.push(digest, agreed, settings.window);
+    }
+
     /// Adds one and forgets what the window rule no longer looks at.
     pub fn push(&mut self, agreed: bool, settings: &Settings) {
         self.total = self.total.saturating_add(1);
@@ -167,6 +179,8 @@ impl Probes {
             rate,
             total: self.total,
             total_agreed: self.agreed,
+            inputs: self.inputs.total,
+            inputs_agreed: self.inputs.agreed,
             log_evidence,
             rule: settings.rule,
             halts: match settings.rule {
@@ -203,6 +217,10 @@ pub struct Judgement {
     pub total: u64,
     /// Those of them that agreed.
     pub total_agreed: u64,
+    /// Different inputs among them.
+    pub inputs: u64,
+    /// Those of them on which the answers agreed.
+    pub inputs_agreed: u64,
     /// Evidence against the adapter.
     pub log_evidence: f64,
     /// Which rule decides.
@@ -234,7 +252,7 @@ pub struct Pair {
     pub claude: String,
 }
 
-/// Why a role is halted: what was seen against what is required, and how a person resumes.
+/// Why a version is halted: what was seen against what is required, the figure that decided, and how a person resumes.
 #[must_use]
 pub fn halt_reason(
     (role, version): (&str, &str),
@@ -242,15 +260,28 @@ pub fn halt_reason(
     settings: &Settings,
     pair: &Pair,
 ) -> String {
-    let (probes, _, rate) = judgement.counted();
-    let rule = match judgement.rule {
-        HaltRule::Sequential => format!("sequential test at an error of {}", settings.error),
-        HaltRule::Window => "window rule".to_owned(),
+    let decided = match judgement.rule {
+        HaltRule::Sequential => format!(
+            "the evidence against it is {:.2}, and {:.2} is enough at an error of {}",
+            judgement.log_evidence,
+            -settings.error.ln(),
+            settings.error
+        ),
+        HaltRule::Window => "decided by the window rule".to_owned(),
+    };
+    let all = match judgement.total > judgement.probes {
+        true => format!(
+            " and {:.1}% of all {}",
+            rate(judgement.total_agreed, judgement.total) * 100.0,
+            judgement.total
+        ),
+        false => String::new(),
     };
     format!(
-        "role \"{role}\" halted by the {rule}: version \"{version}\" has {:.1}% agreement over {probes} probes instead of at least {:.1}% \
-         (tau={}); the specialist said {}, the general model said {}; resume with: roleos specialist clear-halt \"{role}\"",
-        rate * 100.0,
+        "version \"{version}\" of role \"{role}\" halted: {:.1}% agreement over the last {} probes{all} instead of at least {:.1}% \
+         (tau={}); {decided}; the specialist said {}, the general model said {}; resume with: roleos specialist clear-halt \"{role}\" \"{version}\"",
+        judgement.rate * 100.0,
+        judgement.probes,
         (1.0 - settings.tau) * 100.0,
         settings.tau,
         or_none(&pair.specialist),

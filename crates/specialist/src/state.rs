@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::inputs::Inputs;
 use crate::quota::{Scope, Source, View, Window};
 use crate::shadow::{Judgement, Probes, Settings};
 
@@ -52,6 +53,8 @@ pub struct Slot {
     pub window: Window,
     /// Answers of the adapter since the last probe.
     pub probe_counter: u64,
+    /// How many of them belong to the stretch of answers out of which that probe was drawn.
+    pub probe_rest: u64,
     /// Probes since the last clearing, by the version that answered; those of older logs under the empty id.
     pub probes: BTreeMap<String, Probes>,
     /// Why the whole role is halted.
@@ -74,6 +77,8 @@ impl Slot {
 pub struct State {
     /// The dispatches of all roles.
     pub fleet: Window,
+    /// How often what the probes say was changed, so that an older state can be told from a newer one.
+    pub sequence: u64,
     roles: BTreeMap<String, Slot>,
     /// Places that dispatches without an answer hold, oldest first.
     reservations: Vec<Reservation>,
@@ -119,6 +124,7 @@ impl State {
     fn read(value: &Value, roles: &Map<String, Value>) -> Result<Self, StateError> {
         let mut state = Self {
             fleet: window(value)?,
+            sequence: sequence(value)?,
             roles: BTreeMap::new(),
             reservations: reservation::read(value)?,
         };
@@ -126,6 +132,7 @@ impl State {
             let slot = Slot {
                 window: window(value)?,
                 probe_counter: counter(value)?,
+                probe_rest: number(value, "probe_rest")?,
                 probes: all_probes(value)?,
                 halt: halt(value)?,
                 halts: version_halts(value)?,
@@ -145,6 +152,7 @@ impl State {
             .collect();
         let value = json!({
             "schema": SCHEMA,
+            "sequence": self.sequence,
             "dispatched": self.fleet.dispatched(),
             "dispatches": letters(&self.fleet),
             "reservations": self.reservations.iter().map(Reservation::to_json).collect::<Vec<_>>(),
@@ -219,19 +227,19 @@ impl State {
         self.slot_mut(role).window.correct(number.role, source);
     }
 
-    /// Counts a probe for the version that answered, and halts that version if the rule says so and it may (a canary is
+    /// Counts a probe on an input, given by its digest, for the version that answered, and halts that version if the rule says so and it may (a canary is
     /// withdrawn instead). Returns `true` if this probe halted it.
     pub fn probe(
         &mut self,
         (role, version): (&str, &str),
-        agreed: bool,
+        (input, agreed): (&str, bool),
         settings: &Settings,
         may_halt: bool,
         reason: impl FnOnce(&Judgement) -> Halt,
     ) -> (Judgement, bool) {
         let slot = self.slot_mut(role);
         let probes = slot.probes.entry(version.to_owned()).or_default();
-        probes.push(agreed, settings);
+        probes.push_input(input, agreed, settings);
         let judgement = probes.judge(settings);
         let triggered = may_halt && judgement.halts && !slot.halts.contains_key(version);
         if triggered {
@@ -250,6 +258,7 @@ impl State {
             probes.total -= probes.agreed.min(probes.total);
             probes.agreed = 0;
             probes.recent.retain(|agreed| !agreed);
+            probes.inputs.doubt_agreement();
         }
     }
 
@@ -278,7 +287,7 @@ impl State {
         }
         if !lifted.is_empty() {
             slot.probes.retain(|id, _| !is_meant(id));
-            slot.probe_counter = 0;
+            (slot.probe_counter, slot.probe_rest) = (0, 0);
         }
         lifted
     }
@@ -303,14 +312,14 @@ impl Slot {
         let letter = |agreed: &bool| if *agreed { 'A' } else { 'D' };
         let version = |(id, probes): (&String, &Probes)| {
             let recent: String = probes.recent.iter().map(letter).collect();
-            let counts =
-                json!({ "total": probes.total, "agreed": probes.agreed, "recent": recent });
+            let counts = json!({ "total": probes.total, "agreed": probes.agreed, "recent": recent, "inputs": probes.inputs.to_json() });
             (id.clone(), counts)
         };
         json!({
             "dispatched": self.window.dispatched(),
             "dispatches": letters(&self.window),
             "probe_counter": self.probe_counter,
+            "probe_rest": self.probe_rest,
             "probes_by_version": self.probes.iter().map(version).collect::<Map<_, _>>(),
             "halt": self.halt.as_ref().map(written),
             "halts_by_version": halts,
@@ -348,13 +357,21 @@ fn window(value: &Value) -> Result<Window, StateError> {
     Ok(Window::new(records?, number))
 }
 
-/// Missing counts as zero.
 fn counter(value: &Value) -> Result<u64, StateError> {
-    match value.get("probe_counter") {
+    number(value, "probe_counter")
+}
+
+fn sequence(value: &Value) -> Result<u64, StateError> {
+    number(value, "sequence")
+}
+
+/// Missing counts as zero.
+fn number(value: &Value, key: &str) -> Result<u64, StateError> {
+    match value.get(key) {
         None => Ok(0),
-        Some(counter) => counter
+        Some(number) => number
             .as_u64()
-            .ok_or_else(|| bad("`probe_counter` is no whole number")),
+            .ok_or_else(|| bad(&format!("`{key}` is no whole number"))),
     }
 }
 
@@ -392,10 +409,12 @@ fn probes(value: &Value) -> Result<Probes, StateError> {
     if agreed > total || recent.len() as u64 > total {
         return Err(bad("`probes` counts more than there were"));
     }
+    let inputs = Inputs::read(value.get("inputs"));
     Ok(Probes {
         recent,
         agreed,
         total,
+        inputs: inputs.ok_or_else(|| bad("`inputs` of `probes` are no counts of inputs"))?,
     })
 }
 

@@ -207,7 +207,7 @@ pub fn moved(role: &str, moved: &Moved) -> Value {
     json!({
         "role": role, "from_version": moved.from, "to_version": moved.to,
         "claimed": moved.claimed, "halted": moved.halted,
-        "certified_level": moved.level, "exam_hash": moved.exam_hash, "share": moved.share,
+        "certified_level": moved.level, "exam_hash": moved.exam_hash, "share": moved.share, "ended_canary": moved.ended_canary,
         "comparison": moved.compared, "block_error": moved.block_error,
     })
 }

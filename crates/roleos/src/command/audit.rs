@@ -252,6 +252,12 @@ pub(super) fn show(ui: &Ui, taken: &Taken) -> Result<Exit, Failure> {
             clean::name(said.as_bytes())
         ));
     }
+    if record.attempts.len() > 1 {
+        ui.note(format_args!(
+            "this exam was taken before: {}",
+            record.attempts_said()
+        ));
+    }
     ui.line(format_args!(
         "{style}{verdict}{style:#}: {}/{} {} of {} cases, {:.1} % ({:.1}–{:.1}), mean reward {:.4}",
         clean::name(record.role.as_bytes()),
@@ -297,7 +303,7 @@ pub(super) fn as_json(taken: &Taken) -> Value {
         "cases": record.cases, "passed": record.passed, "pass_rate": record.pass_rate,
         "graded": record.graded, "certifies": record.certifies(), "wrong_answers": record.wrong_answers, "verifier_failures": record.verifier_failures,
         "pass_low": record.pass_low, "pass_high": record.pass_high, "mean_reward": record.mean_reward,
-        "baseline": record.baseline, "ok": record.ok, "resumed": resumed, "failed": failed.collect::<Vec<_>>(),
+        "baseline": record.baseline, "ok": record.ok, "attempts": record.pooled().attempts, "attempts_said": record.attempts_said(), "resumed": resumed, "failed": failed.collect::<Vec<_>>(),
         "record": path,
     })
 }

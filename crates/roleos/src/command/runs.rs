@@ -160,8 +160,8 @@ fn verify(ui: &Ui, context: &Context, args: &FileArgs) -> Result<Exit, Failure> 
         ))?;
     } else {
         ui.note(format_args!(
-            "{DIM}it counts for no certificate and teaches nothing; put it back from a copy, or move `{}` away to begin a new one{DIM:#}",
-            args.path(context).display()
+            "{DIM}it counts for no certificate and teaches nothing; the newest copy of `{path}`, put back, counts again; without one, rename it (`roleos runs stats FILE` still reads it), and the next contest begins a new one{DIM:#}",
+            path = path.display()
         ));
     }
     Ok(Exit::of_check(ok))

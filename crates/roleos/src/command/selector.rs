@@ -80,7 +80,7 @@ fn train(ui: &Ui, context: &Context, args: &TrainArgs) -> Result<Exit, Failure> 
         return Err(nothing(why));
     }
     let path = selector::path(workspace);
-    let size = selector::replace(&path, &book, &lessons, args.force)?;
+    let size = selector::replace(workspace, &book, &lessons, args.force)?;
     let left_out: Vec<(&String, usize)> = lessons
         .roles
         .iter()
@@ -144,7 +144,7 @@ fn nothing(message: String) -> Failure {
 
 fn show(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let path = selector::path(&context.workspace);
-    let Some(book) = selector::read(&path)? else {
+    let Some(book) = selector::read(&context.workspace)? else {
         let message = format!(
             "no selector was trained here: `{}` is not there",
             path.display()
@@ -229,6 +229,8 @@ impl From<SelectorError> for Failure {
             SelectorError::File(error) => error.into(),
             SelectorError::Content { .. } => Self::input("bad_selector", chain(&error))
                 .hint("`roleos selector train --force` makes a new one from the log"),
+            SelectorError::Doubted { .. } => Self::refused("selector_doubted", chain(&error))
+                .hint("`roleos selector train` makes a new one from the log"),
             SelectorError::BrokenLog(_) => Self::refused("run_log_broken", chain(&error))
                 .hint("`roleos runs verify` shows every bad line and what to do; the present selector stays"),
             SelectorError::Worse(_) => Self::refused("worse_selector", chain(&error))

@@ -22,6 +22,7 @@ pub mod certify;
 pub mod change;
 pub mod example;
 pub mod list;
+mod next;
 pub mod point;
 pub mod register;
 pub mod status;
@@ -218,6 +219,10 @@ impl From<OperateError> for Failure {
                 .hint("correct the value that is named; the registry is unchanged"),
             OperateError::UnknownRole(_) => Self::input("unknown_role", message)
                 .hint("`roleos specialist list` shows the roles"),
+            OperateError::DuplicateVersion {
+                withdrawn: Some(_), ..
+            } => Self::input("duplicate_version", message)
+                .hint("it stays out; register what is to serve under an id of its own (of a manifest: raise `version`)"),
             OperateError::DuplicateVersion { .. } => Self::input("duplicate_version", message)
                 .hint("a version never changes; `roleos audit run ROLE/VERSION --set SET` examines this one, a new one needs an id of its own"),
             OperateError::OtherManifest { .. } => Self::refused("other_manifest", message)

@@ -8,6 +8,7 @@ use base::clock;
 use base::environment::Environment;
 use base::files::{self, Privacy};
 use base::running::Running;
+use base::seals::Seals;
 use base::trust_store::TrustStore;
 use base::workspace::Workspace;
 use demo_models::{Backstage, MODEL, repairs};
@@ -207,6 +208,9 @@ fn remove(folder: &Path) -> Result<(), Failure> {
     // The next demo has another ledger in the same place, which is no rollback.
     if let Some(trust) = TrustStore::of(&Environment::read()) {
         record::forget(&trust, &role_os.join("ledger"));
+    }
+    if let Ok(workspace) = Workspace::find(Some(&folder.join("workspace")), &Environment::read()) {
+        Seals::of(&workspace).forget_heads();
     }
     fs::remove_dir_all(folder).map_err(|error| {
         let message = format!("cannot remove `{}`: {error}", folder.display());

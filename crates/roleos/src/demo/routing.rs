@@ -257,13 +257,12 @@ pub(super) fn promote(stage: &Stage<'_>) -> Result<bool, Failure> {
 
 fn train(stage: &Stage<'_>) -> Result<bool, Failure> {
     let workspace = &stage.context.workspace;
-    let path = selector::path(workspace);
-    if path.exists() {
+    if selector::path(workspace).exists() {
         return Ok(false);
     }
     let lessons = selector::lessons_of(workspace)?;
     let book = Book::train(&lessons.roles);
-    selector::replace(&path, &book, &lessons, false)?;
+    selector::replace(workspace, &book, &lessons, false)?;
     Ok(true)
 }
 

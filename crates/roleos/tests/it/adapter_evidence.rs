@@ -1,7 +1,11 @@
 //! What an operator of adapters met: exams that graded nothing, evidence written by hand, versions that must not serve.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Value, json};
 
+use crate::adapter::{Adapter, json as reply};
 use crate::evidence::{atlas, level, long, registered, version};
 use crate::workspace::Workspace;
 
@@ -35,9 +39,19 @@ fn cases_that_nothing_grades_and_copies_certify_nothing() {
     }
     workspace.write("ungraded.json", ungraded.to_string());
     workspace.write("copies.json", long(|_| String::new()).to_string());
-    for (set, graded, why) in [
-        ("ungraded.json", 0, "30 do not count: not graded"),
-        ("copies.json", 3, "27 do not count: copies"),
+    for (set, graded, why, next) in [
+        (
+            "ungraded.json",
+            0,
+            "30 do not count: not graded",
+            "audit draft",
+        ),
+        (
+            "copies.json",
+            3,
+            "27 do not count: copies",
+            "add 27 cases with other inputs",
+        ),
     ] {
         let record = audit(&workspace, "good", set);
         assert_eq!(record["graded"], graded, "{set}");
@@ -45,10 +59,11 @@ fn cases_that_nothing_grades_and_copies_certify_nothing() {
         let found = certify(&workspace, "good");
         assert_eq!(found["earned"], "L0", "{set}: {found}");
         let size = said(&found, "audit size");
-        assert!(size.contains(why) && size.contains("audit draft"), "{size}");
+        assert!(size.contains(why) && size.contains(next), "{size}");
     }
     audit(&workspace, "good", "long.json");
-    assert_eq!(certify(&workspace, "good")["earned"], "L1");
+    let found = certify(&workspace, "good");
+    assert_eq!(found["earned"], "L1", "{found}");
 }
 
 #[test]
@@ -108,6 +123,80 @@ fn evidence_that_roleos_did_not_write_raises_no_level() {
         shadow.contains("agreements in the state do not count"),
         "{shadow}"
     );
+}
+
+/// The findings: an exam was repeated until it passed, and an old record that was put back was believed.
+#[test]
+fn attempts_at_an_exam_count_together_and_a_record_that_was_put_back_does_not() {
+    let wrong = Arc::new(AtomicBool::new(false));
+    let adapter = Adapter::new({
+        let wrong = Arc::clone(&wrong);
+        move |request| {
+            let input = request.body["input"].as_str().unwrap_or_default();
+            let verdict = match input.split(' ').next() {
+                Some("France") => json!("Paris"),
+                Some("Spain") if wrong.load(Ordering::SeqCst) => json!("Barcelona"),
+                Some("Spain") => json!("Madrid"),
+                _ => json!({ "city": "Rome" }),
+            };
+            reply(&json!({ "verdict": verdict, "adapter_id": request.body["adapter_id"] }))
+        }
+    });
+    for is_initialised in [false, true] {
+        let workspace = registered(&adapter.url, None, &[]);
+        if is_initialised {
+            workspace.roleos(&["init", "--agent", "claude"]).succeeds();
+        }
+        std::fs::remove_file(workspace.path(".role-os/specialists.json")).unwrap();
+        workspace.write("one.json", version("one", "L0").to_string());
+        let words = ["specialist", "register", "Atlas", "one.json"];
+        let words = [&words[..], &["--backend-url", &adapter.url]].concat();
+        workspace.roleos(&words).exits(0);
+        let exam = || {
+            let words = ["audit", "run", "Atlas/one", "--set", "long.json", "--json"];
+            let done = workspace.roleos(&words);
+            serde_json::from_str::<Value>(&done.stdout).unwrap()
+        };
+        wrong.store(false, Ordering::SeqCst);
+        let record = exam();
+        let path = record["record"].as_str().unwrap();
+        let passed = std::fs::read(path).unwrap();
+        assert_eq!(record["attempts_said"], "1 attempt, 30 of 30 right");
+        wrong.store(true, Ordering::SeqCst);
+        assert_eq!(exam()["ok"], false);
+        if is_initialised {
+            std::fs::write(path, &passed).unwrap();
+            let found = certify(&workspace, "one");
+            assert_eq!(found["earned"], "L0", "{found}");
+            let exam = said(&found, "audit pass rate");
+            assert!(exam.contains("it was put back"), "{exam}");
+            // A record that is gone hides no attempt.
+            std::fs::remove_file(path).unwrap();
+        }
+        wrong.store(false, Ordering::SeqCst);
+        let again = exam();
+        assert_eq!(
+            (&again["ok"], &again["certifies"]),
+            (&json!(true), &json!(false))
+        );
+        let found = certify(&workspace, "one");
+        assert_eq!(found["earned"], "L0", "{found}");
+        let pass_rate = said(&found, "audit pass rate");
+        let expected = "3 attempts, 80 of 90 right, which is too few of all attempts together";
+        assert!(pass_rate.contains(expected), "{pass_rate}");
+        // Another backend is another subject.
+        let elsewhere = atlas();
+        let words = [
+            "specialist",
+            "set",
+            "Atlas",
+            "--backend-url",
+            &elsewhere.url,
+        ];
+        workspace.roleos(&words).exits(0);
+        let other = exam();
+        assert_eq!(other["attempts"], 1, "{other}");
+    }
 }
 
 #[test]

@@ -101,6 +101,7 @@ mod links;
 
 mod inside_agent;
 
+mod adapter_advice;
 mod adapter_evidence;
 mod effects;
 

@@ -2,7 +2,7 @@
 //! through the official clients.
 
 use std::env;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -33,6 +33,49 @@ fn lines() -> Vec<String> {
     commands
         .map(|line| line.split(" # ").next().unwrap().trim_end().to_owned())
         .collect()
+}
+
+/// What the section shows of a command, line by line; what it leaves out is `…`.
+fn shown(command: &str) -> Vec<String> {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let text = std::fs::read_to_string(readme).unwrap();
+    let section = text
+        .split("## Route a role to your adapter")
+        .nth(1)
+        .unwrap();
+    let block = section.split("```").nth(3).unwrap();
+    let mut lines = block
+        .lines()
+        .skip_while(|line| *line != format!("$ {command}"));
+    lines.next().unwrap();
+    let shown = lines.take_while(|line| !line.starts_with("$ "));
+    shown.map(str::to_owned).collect()
+}
+
+/// Whether a line is what the document shows of it.
+fn fits(shown: &str, line: &str) -> bool {
+    let mut rest = line;
+    let pieces: Vec<&str> = shown.split('…').collect();
+    for (at, piece) in pieces.iter().enumerate() {
+        let Some(found) = rest.find(piece).filter(|found| at > 0 || *found == 0) else {
+            return false;
+        };
+        rest = &rest[found + piece.len()..];
+    }
+    rest.is_empty() || shown.ends_with('…')
+}
+
+/// The adapter answers in one piece: a client that reads once has everything.
+fn answers_at_once(port: u16) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let body = r#"{"adapter_id":"ticket-router-tiny","input":"My card was charged twice"}"#;
+    let head = "POST /verify HTTP/1.1\r\nhost: adapter\r\ncontent-type: application/json";
+    let request = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut bytes = vec![0; 65536];
+    let read = stream.read(&mut bytes).unwrap();
+    let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
+    assert!(text.contains("billing"), "{text}");
 }
 
 fn python() -> PathBuf {
@@ -88,6 +131,7 @@ fn the_lines_for_adapters_serve_the_adapter() {
             let mut server = shell(&line, folder.path(), home.path());
             servers.push(Running(server.spawn().unwrap()));
             wait_for(port);
+            answers_at_once(port);
         } else if line == "roleos up" {
             let line = format!("{line} --json --listen 127.0.0.1:0");
             let mut up = shell(&line, folder.path(), home.path());
@@ -99,6 +143,14 @@ fn the_lines_for_adapters_serve_the_adapter() {
             through_the_clients(url.as_str().unwrap());
         } else {
             let said = ran(shell(&line, folder.path(), home.path())).exits(0);
+            if line.contains(" certify ") {
+                let expected = shown(&line);
+                let printed: Vec<&str> = said.stdout.lines().collect();
+                assert_eq!(printed.len(), expected.len(), "{}", said.stdout);
+                for (shown, line) in expected.iter().zip(printed) {
+                    assert!(fits(shown, line), "README: {shown}\nprinted: {line}");
+                }
+            }
             if line.contains("| roleos dispatch") {
                 assert_eq!(
                     said.stdout.trim(),

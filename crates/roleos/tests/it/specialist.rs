@@ -18,7 +18,7 @@ const REGISTRY: &str = ".role-os/specialists.json";
 const STATE: &str = ".role-os/specialist-state.json";
 const EVENTS: &str = ".role-os/specialist-events.jsonl";
 
-fn version(id: &str, level: &str) -> Value {
+pub(super) fn version(id: &str, level: &str) -> Value {
     json!({
         "id": id, "adapter_id": format!("{id}-adapter"), "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0.75,
         "certified_level": level, "exam_hash": "a11ce0de".repeat(8), "field_audit_window": 200,
@@ -27,7 +27,7 @@ fn version(id: &str, level: &str) -> Value {
 }
 
 /// A workspace with one role, `v1-l1` (active) and `v2-l2` certified, `v0` not.
-fn workspace(url: &str) -> Workspace {
+pub(super) fn workspace(url: &str) -> Workspace {
     let workspace = Workspace::new();
     let registry = json!({
         "schema": "roleos-specialist-registry/v1",
@@ -127,6 +127,10 @@ fn status_shows_quota_halt_probes_and_the_field() {
 #[test]
 fn promote_and_rollback_as_written() {
     let workspace = workspace("http://127.0.0.1:1");
+    workspace.write(
+        ".role-os/config.toml",
+        "[fallback.claude]\nkind = \"command\"\ncommand = [\"echo\"]\n",
+    );
     let promoted = workspace
         .roleos(&[
             "specialist",
@@ -346,6 +350,7 @@ fn who_serves_is_set_beside_retired_and_rolled_back() {
         json!({ "version": "v2-l2", "share": 0.1 })
     );
     assert_eq!(active(&place), "v1-l1");
+    assert_eq!(canary["ended_canary"], Value::Null);
     run(&["promote", "Checker", "v2-l2"]).exits(0);
     assert_eq!(
         (&entry()["canary"], &entry()["beside"]),

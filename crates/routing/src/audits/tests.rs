@@ -104,6 +104,16 @@ fn records_are_found_again_and_rescored() {
     );
     assert!(turned(&rescored).is_empty());
     assert_eq!(all(folder.path())[0].1.scores.len(), 2);
+    let times = ["07.123Z", "07.12Z", "07Z"].map(|end| format!("2026-03-04T05:06:{end}"));
+    for (version, time) in ["v1", "v2", "v3"].iter().zip(&times) {
+        let mut record = record(&set, version);
+        record.finished_at.clone_from(time);
+        let path = record_path(folder.path(), "editor/of things", version, &set.exam_hash);
+        save(&Seals::default(), &path, &record).unwrap();
+    }
+    let found = all(folder.path());
+    let order: Vec<&String> = found.iter().map(|(_, one)| &one.finished_at).collect();
+    assert_eq!(order, [&times[2], &times[1], &times[0]]);
 }
 
 #[test]

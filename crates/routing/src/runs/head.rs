@@ -42,9 +42,11 @@ impl Head {
         self.last == link || self.before_last == link
     }
 
-    /// Checks the seal.
+    /// Checks the seal, and that the log's last line as it is known to the trust store is the last one here, or was before
+    /// the last contest.
     pub(super) fn check(&self, seals: &Seals) -> Result<(), Doubt> {
-        seals.check(NAME, &self.covered(), self.seal.as_deref())
+        seals.check(NAME, &self.covered(), self.seal.as_deref())?;
+        seals.check_newest(NAME, &[&self.last, &self.before_last])
     }
 
     fn covered(&self) -> Vec<u8> {
@@ -101,11 +103,15 @@ pub(super) fn write(seals: &Seals, log: &Path, more: u64, last: &str) -> Result<
     };
     head.seal = seals.seal(NAME, &head.covered());
     let text = serde_json::to_string(&head).unwrap_or_default();
+    // The lines are there: the head beside the log still knows both ends, should this be the last that is done.
+    if more == 0 {
+        seals.set_head(NAME, &[last])?;
+    }
     files::write_quickly(&path_of(log), text.as_bytes())
 }
 
 /// Sets aside what something else than `roleos` wrote, where only sealed lines count: everything behind the sealed end, or
-/// all of a log without one. Hold the log's lock.
+/// all of a log that does not come to it. What is added to such a log would be sealed with it. Hold the log's lock.
 fn set_foreign_aside(seals: &Seals, log: &Path) -> Result<Tail, FileError> {
     let length = match files::metadata(log) {
         Ok(facts) => facts.len(),
@@ -116,26 +122,44 @@ fn set_foreign_aside(seals: &Seals, log: &Path) -> Result<Tail, FileError> {
     }
     let head = read(log).ok().flatten();
     let head = head.filter(|head| head.check(seals).is_ok());
-    let keep = head.map_or(0, |head| {
-        let is_before = length < head.bytes;
-        if is_before {
-            head.before_bytes
-        } else {
-            head.bytes
-        }
+    let end = head.and_then(|head| {
+        let ends = [
+            (head.bytes, head.last),
+            (head.before_bytes, head.before_last),
+        ];
+        ends.into_iter()
+            .find(|(bytes, _)| (1..=length).contains(bytes))
     });
-    if length <= keep {
-        return Ok(Tail::Whole);
+    let Some((keep, last)) = end else {
+        return set_all_aside(log);
+    };
+    if length > keep {
+        let mut aside = super::tail(log, length - keep)?;
+        aside.push(b'\n');
+        files::append(&torn(log), &aside)?;
+        files::truncate(log, keep)?;
     }
-    let fail = |source| FileError::new(Action::Append, log, source);
-    if keep == 0 {
-        files::rename(log, &log.with_added_extension("unsealed")).map_err(fail)?;
-        return Ok(Tail::Torn);
+    let line = super::last_line(log, selection::run_log::MAX_LINE)?;
+    if line.is_none_or(|line| link(&line) != last) {
+        return set_all_aside(log);
     }
-    let mut aside = super::tail(log, length - keep)?;
-    aside.push(b'\n');
-    files::append(&torn(log), &aside)?;
-    files::truncate(log, keep)?;
+    Ok(if length > keep {
+        Tail::Torn
+    } else {
+        Tail::Whole
+    })
+}
+
+/// Gives a log another name, beside what was set aside before.
+fn set_all_aside(log: &Path) -> Result<Tail, FileError> {
+    let numbers = (0..).map(|number: u32| match number {
+        0 => "unsealed".to_owned(),
+        _ => format!("unsealed.{number}"),
+    });
+    let mut names = numbers.map(|ending| log.with_added_extension(ending));
+    let aside = names.find(|name| !name.exists());
+    files::rename(log, &aside.unwrap_or_else(|| torn(log)))
+        .map_err(|source| FileError::new(Action::Append, log, source))?;
     Ok(Tail::Torn)
 }
 
@@ -147,7 +171,8 @@ pub(super) fn repair(seals: &Seals, log: &Path) -> Result<Tail, FileError> {
     Ok(if torn == Tail::Torn { torn } else { foreign })
 }
 
-fn set_torn_aside(log: &Path) -> Result<Tail, FileError> {
+/// The same, whatever something else may have written. Hold the log's lock.
+pub(crate) fn set_torn_aside(log: &Path) -> Result<Tail, FileError> {
     let fail = |source| FileError::new(Action::Append, log, source);
     let end = match super::tail(log, 1) {
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(Tail::Whole),

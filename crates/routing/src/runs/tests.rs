@@ -146,6 +146,109 @@ fn whole_contests_that_were_taken_off_the_end_are_missed() {
     assert_eq!((lines, bad.len(), bad[0].line), (2, 1, 3), "{bad:?}");
 }
 
+/// The finding: an older log and its head, put back together, were believed.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "plays who puts files back")]
+fn an_older_log_that_was_put_back_counts_for_nothing_and_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("repository");
+    fs::create_dir_all(root.join(".role-os")).unwrap();
+    let environment = base::environment::Environment {
+        state: Some(folder.path().join("state")),
+        ..Default::default()
+    };
+    let workspace = Workspace::find(Some(&root), &environment).unwrap();
+    base::trust::initialise(&workspace).unwrap();
+    let (seals, log) = (Seals::of(&workspace), path(&workspace));
+    let head = log.with_added_extension("head");
+    let found = || verify(&seals, &log, vec![Metric::v1()]).unwrap();
+    append(&seals, &log, contest("1", "learn")).unwrap();
+    let older = [&log, &head].map(|path| (path.clone(), fs::read(path).unwrap()));
+    append(&seals, &log, contest("2", "learn")).unwrap();
+    assert_eq!(found(), (4, Vec::new()));
+    for round in ["unsealed", "unsealed.1"] {
+        for (path, bytes) in &older {
+            fs::write(path, bytes).unwrap();
+        }
+        let (_, bad) = found();
+        assert_eq!(bad.len(), 1, "{bad:?}");
+        assert!(bad[0].reason.contains("it was put back"), "{bad:?}");
+        let tail = append(&seals, &log, contest("3", "learn")).unwrap();
+        assert_eq!(tail, Tail::Torn);
+        assert_eq!(found(), (2, Vec::new()), "a new one begins");
+        let aside = fs::read(log.with_added_extension(round)).unwrap();
+        assert_eq!(aside, older[0].1, "and nothing is lost");
+    }
+    // Cut, or changed at its end, and left for the next contest to seal.
+    let endings = ["unsealed.2", "unsealed.3"];
+    for (ending, spoil) in endings
+        .iter()
+        .zip([cut_one, change_last] as [fn(&str) -> String; 2])
+    {
+        append(&seals, &log, contest("4", "learn")).unwrap();
+        append(&seals, &log, contest("5", "learn")).unwrap();
+        let spoilt = spoil(&fs::read_to_string(&log).unwrap());
+        fs::write(&log, &spoilt).unwrap();
+        assert!(!found().1.is_empty());
+        append(&seals, &log, contest("6", "learn")).unwrap();
+        assert_eq!(found(), (2, Vec::new()), "{ending}");
+        let aside = fs::read_to_string(log.with_added_extension(ending)).unwrap();
+        assert_eq!(aside, spoilt);
+    }
+}
+
+fn cut_one(text: &str) -> String {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    lines[..lines.len() - 4].concat()
+}
+
+fn change_last(text: &str) -> String {
+    let (before, last) = text.trim_end().rsplit_once('\n').unwrap();
+    format!("{before}\n{}\n", last.replace("05:06:07", "05:06:08"))
+}
+
+/// A crash at any place between the lines, the head beside them and the trust store leaves a log that counts.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "plays a crash")]
+fn a_crash_between_the_log_and_the_trust_store_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("repository");
+    fs::create_dir_all(root.join(".role-os")).unwrap();
+    let environment = base::environment::Environment {
+        state: Some(folder.path().join("state")),
+        ..Default::default()
+    };
+    let workspace = Workspace::find(Some(&root), &environment).unwrap();
+    base::trust::initialise(&workspace).unwrap();
+    let (seals, log) = (Seals::of(&workspace), path(&workspace));
+    let name = ".role-os/run_log.jsonl";
+    append(&seals, &log, contest("1", "learn")).unwrap();
+    let known = seals.marks(name).unwrap();
+    let before = fs::read(&log).unwrap();
+    append(&seals, &log, contest("2", "learn")).unwrap();
+    let (newer, after) = (seals.marks(name).unwrap(), fs::read(&log).unwrap());
+    let more = (after.len() - before.len()) as u64;
+    // The head as it is while the second contest is written.
+    fs::write(&log, &before).unwrap();
+    head::write(&seals, &log, more, &newer[0]).unwrap();
+    for (name_of_case, lines, text, marks) in [
+        ("before the lines", 2, &before, &known),
+        ("after the lines", 4, &after, &known),
+        ("after the trust store", 4, &after, &newer),
+    ] {
+        fs::write(&log, text).unwrap();
+        seals.set_head(name, marks).unwrap();
+        let found = verify(&seals, &log, vec![Metric::v1()]).unwrap();
+        assert_eq!(found, (lines, Vec::new()), "{name_of_case}");
+    }
+    assert_eq!(
+        append(&seals, &log, contest("3", "learn")).unwrap(),
+        Tail::Whole
+    );
+    let found = verify(&seals, &log, vec![Metric::v1()]).unwrap();
+    assert_eq!(found, (6, Vec::new()));
+}
+
 #[test]
 fn trials_are_those_of_learning_runs_in_the_role() {
     let folder = tempfile::tempdir().unwrap();

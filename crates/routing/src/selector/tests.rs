@@ -7,6 +7,8 @@ use selection::run_log::More;
 use serde_json::json;
 
 use super::*;
+use base::environment::Environment;
+use base::trust;
 
 const TOPICS: [(&str, [&str; 6]); 2] = [
     (
@@ -21,6 +23,7 @@ const TOPICS: [(&str, [&str; 6]); 2] = [
 
 struct Place {
     _guard: tempfile::TempDir,
+    workspace: Workspace,
     log: PathBuf,
     features: PathBuf,
     selector: PathBuf,
@@ -37,11 +40,18 @@ fn text(number: usize) -> (&'static str, String) {
 impl Place {
     fn new() -> Self {
         let guard = tempfile::tempdir().unwrap();
-        let at = |name: &str| guard.path().join(name);
+        let root = guard.path().join("repository");
+        std::fs::create_dir_all(root.join(".role-os")).unwrap();
+        let environment = Environment {
+            state: Some(guard.path().join("state")),
+            ..Environment::default()
+        };
+        let workspace = Workspace::find(Some(&root), &environment).unwrap();
         Self {
-            log: at("run_log.jsonl"),
-            features: at("features.jsonl"),
-            selector: at("selector.json"),
+            log: runs::path(&workspace),
+            features: features_path(&workspace),
+            selector: path(&workspace),
+            workspace,
             _guard: guard,
         }
     }
@@ -74,7 +84,7 @@ impl Place {
     fn train(&self, insist: bool) -> Result<usize, SelectorError> {
         let lessons = self.lessons();
         replace(
-            &self.selector,
+            &self.workspace,
             &Book::train(&lessons.roles),
             &lessons,
             insist,
@@ -137,7 +147,7 @@ fn version(model: &str) -> Version {
 #[test]
 fn the_gate_asks_the_selector_where_there_is_one() {
     let place = Place::new();
-    let judge = Judge::new(place.selector.clone());
+    let judge = Judge::of(&place.workspace);
     let input = json!("river bank flood water stream bridge");
     let (rivers, music) = (version("rivers"), version("music"));
     let verdict = |role: &str, version: &Version| judge.judge(role, &input, &[version]).remove(0);
@@ -169,7 +179,7 @@ fn an_older_selector_fails_open_and_is_replaced_without_a_word() {
     let place = Place::new();
     let old = br#"{"format":"roleos-selector/v1","roles":{}}"#;
     files::write(&place.selector, old, Privacy::Shared).unwrap();
-    let judge = Judge::new(place.selector.clone());
+    let judge = Judge::of(&place.workspace);
     let why = judge
         .is_ood("writer", &json!("river"), &version("rivers"))
         .unwrap_err();
@@ -181,7 +191,7 @@ fn an_older_selector_fails_open_and_is_replaced_without_a_word() {
 
 #[test]
 fn a_callers_embedding_comes_first() {
-    let judge = Judge::new(PathBuf::from("/nonexistent/selector.json"));
+    let judge = Judge::of(&Place::new().workspace);
     let mut version = version("rivers");
     version.exam_centroid = Some(vec![1.0, 0.0]);
     let input = json!({ "text": "anything", "embedding": [1.0, 0.0] });
@@ -198,7 +208,7 @@ fn a_damaged_selector_is_an_error_and_never_a_score() {
         Privacy::Shared,
     )
     .unwrap();
-    let judge = Judge::new(place.selector.clone());
+    let judge = Judge::of(&place.workspace);
     let input = json!("river");
     assert!(judge.is_ood("writer", &input, &version("rivers")).is_err());
     assert!(judge.score("writer", &input, &version("rivers")).is_err());
@@ -212,6 +222,48 @@ fn a_damaged_selector_is_an_error_and_never_a_score() {
         judge.is_ood("writer", &json!("river bank flood"), &version("rivers")),
         Ok(false)
     );
+}
+
+/// The finding: a selector that somebody else wrote, or an older one that was put back, was believed.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "plays who puts files back")]
+fn only_the_newest_selector_of_roleos_is_used_in_an_initialised_workspace() {
+    let place = Place::new();
+    place.learn(40, true);
+    place.train(true).unwrap();
+    let older = std::fs::read(&place.selector).unwrap();
+    trust::initialise(&place.workspace).unwrap();
+    let judged =
+        |judge: &Judge| judge.score("writer", &json!("river bank flood"), &version("rivers"));
+    assert!(judged(&Judge::of(&place.workspace)).unwrap() > 0.5);
+    place.learn(80, true);
+    place.train(true).unwrap();
+    let newest = std::fs::read(&place.selector).unwrap();
+    let edited = String::from_utf8(newest.clone())
+        .unwrap()
+        .replacen("rivers", "music", 1);
+    for (name, content, is_used) in [
+        ("put back", older, false),
+        ("edited", edited.into_bytes(), false),
+        ("the newest", newest, true),
+    ] {
+        std::fs::write(&place.selector, content).unwrap();
+        let found = judged(&Judge::of(&place.workspace));
+        assert_eq!(found.is_ok(), is_used, "{name}: {found:?}");
+        if let Err(why) = found {
+            assert!(
+                why.contains("is not used: it was changed outside of `roleos`"),
+                "{why}"
+            );
+            assert!(
+                why.ends_with("`roleos selector train` makes a new one"),
+                "{why}"
+            );
+        }
+    }
+    std::fs::write(&place.selector, "{}").unwrap();
+    place.train(false).unwrap();
+    judged(&Judge::of(&place.workspace)).unwrap();
 }
 
 #[test]
@@ -230,12 +282,12 @@ fn a_better_one_is_not_replaced_by_a_worse_one() {
     let turned = Place::new();
     turned.learn(200, false);
     let bad = Book::train(&turned.lessons().roles);
-    let refused = replace(&place.selector, &bad, &lessons, false);
+    let refused = replace(&place.workspace, &bad, &lessons, false);
     assert!(
         matches!(refused, Err(SelectorError::Worse(_))),
         "{refused:?}"
     );
     assert_eq!(std::fs::read(&place.selector).unwrap(), good);
-    replace(&place.selector, &bad, &lessons, true).unwrap();
+    replace(&place.workspace, &bad, &lessons, true).unwrap();
     assert_ne!(std::fs::read(&place.selector).unwrap(), good);
 }

@@ -11,7 +11,7 @@ use selection::audit::AuditRecord;
 use selection::certification::{Assessment, Evidence, Shadow, assess};
 use selection::growth::{Counter, Field, Prune, Trials};
 use selection::metric::Metric;
-use selection::promotion::Windows;
+use selection::promotion::{Rival, Windows};
 use selection::run_log::Record;
 use selection::verifier::Declared;
 use serde_json::{Value, json};
@@ -139,7 +139,7 @@ fn count(
         seen.contests.add(record);
         if let Some(version) = whose(entry, record) {
             let (windows, trials) = seen.versions.entry(version.id.clone()).or_default();
-            windows.add(record, contest.len() > 1);
+            windows.add(record, Rival::of(record, contest));
             trials.add(record);
         }
     }
@@ -238,14 +238,17 @@ impl Specialists {
         (Some(record), Some(digest))
     }
 
-    /// The probes of a version's answers since the last clearing.
+    /// The probes of a version's answers since the last clearing, each input once.
     fn shadow_of(&self, entry: &Entry, version: &Version) -> Result<Shadow, OperateError> {
         let settings = &self.settings().shadow;
         let state = self.usable_state()?;
         let probes = state.probes(&entry.role, &version.id);
+        let inputs = probes
+            .map(|probes| probes.inputs.clone())
+            .unwrap_or_default();
         Ok(Shadow {
-            probes: probes.map_or(0, |probes| probes.total),
-            agreed: probes.map_or(0, |probes| probes.agreed),
+            probes: inputs.total,
+            agreed: inputs.agreed,
             needed: settings.window,
             tau: settings.tau,
             doubt: self.state_doubt().map(|doubt| doubt.to_string()),

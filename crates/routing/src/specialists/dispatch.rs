@@ -14,12 +14,12 @@ use ::specialist::gate::{Decision, Reason};
 use ::specialist::quota::Source;
 use ::specialist::shadow::{Pair, Shadow, halt_reason, summary};
 use ::specialist::state::{Halt, Number, Reservation, Slot, State};
+use selection::{canonical, output};
 use serde_json::Value;
 
 use super::lease::Ticket;
 use super::{Seen, Specialists, append, lock};
-use base::files::{self, FileError, Privacy};
-use base::trust;
+use base::files::{self, FileError};
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
@@ -300,8 +300,11 @@ impl Specialists {
             return Some(Shadow::Skipped { why, counter: None });
         }
         let every = self.settings().shadow.every;
-        if self.chance.about_one_in(every, slot.probe_counter) {
+        // One of each stretch of so many answers, so that the share holds whatever is drawn.
+        let before = slot.probe_counter.checked_sub(slot.probe_rest);
+        if let Some(before) = before.filter(|before| self.chance.one_of(every, *before)) {
             slot.probe_counter = 0;
+            slot.probe_rest = every.saturating_sub(before + 1);
             return None;
         }
         slot.probe_counter = slot.probe_counter.saturating_add(1);
@@ -357,15 +360,17 @@ impl Specialists {
         let lock = self.lock_state().map_err(|error| said(&error))?;
         let mut state = self.state().map_err(|error| error.to_string())?;
         let subject = (asked.role, version);
+        let digest = self.input_digest(asked.input);
+        let outcome = (digest.as_str(), agreed);
         let (judgement, halt_triggered) =
-            state.probe(subject, agreed, &settings, !is_canary, |judgement| Halt {
+            state.probe(subject, outcome, &settings, !is_canary, |judgement| Halt {
                 reason: halt_reason(subject, judgement, &settings, pair),
                 since: asked.now.to_owned(),
             });
-        let event = Event::probe(subject, asked.now, asked.trace_id, agreed, pair);
+        let event = Event::probe(subject, asked.now, asked.trace_id, outcome, pair);
         let noted = self.note(&self.paths().probes, &event, false);
         // The state comes before the event: a halt without its line holds, a line without its halt does not.
-        let saved = self.save(&state, halt_triggered);
+        let saved = self.save_probes(&mut state, halt_triggered);
         let slot = state.slot(asked.role).filter(|_| halt_triggered);
         let halted = match slot.and_then(|slot| slot.halts.get(version)) {
             Some(halt) => {
@@ -389,6 +394,13 @@ impl Specialists {
             },
             persist_error,
         })
+    }
+
+    /// Returns the digest by which a repeated input is known; keyed where the user has a trust store.
+    fn input_digest(&self, input: &Value) -> String {
+        let form = canonical::input_form(&output::text(input));
+        let keyed = self.seals.seal("probed input", form.as_bytes());
+        keyed.unwrap_or_else(|| canonical::hash_bytes(form.as_bytes()))
     }
 
     /// Adds a line to the field log. A failure is told and changes nothing about the dispatch.
@@ -450,37 +462,5 @@ impl Specialists {
             files::remove_file(path).ok();
         }
         Ok(())
-    }
-
-    /// Records which roles are halted where no file of the workspace can take it back.
-    fn record_halts(&self, state: &State) -> Result<(), FileError> {
-        let record = |version: Option<&str>, halt: &Halt| trust::HaltRecord {
-            version: version.map(str::to_owned),
-            reason: halt.reason.clone(),
-            since: halt.since.clone(),
-        };
-        let halts = state.roles().map(|(role, slot)| {
-            let halts = slot
-                .all_halts()
-                .map(|(version, halt)| record(version, halt));
-            (role.to_owned(), halts.collect::<Vec<_>>())
-        });
-        let halts = halts.filter(|(_, halts)| !halts.is_empty());
-        trust::record_halts(&self.paths().workspace, halts.collect())
-    }
-
-    /// Writes the state; `durable` when it must survive a power cut.
-    pub(super) fn save(&self, state: &State, durable: bool) -> Result<(), FileError> {
-        let (path, text) = (
-            &self.paths().state,
-            super::sealed(&self.seals, state.print()),
-        );
-        if durable {
-            self.record_halts(state)?;
-            files::forget_older(path)?;
-            files::write(path, text.as_bytes(), Privacy::Shared)
-        } else {
-            files::write_quickly(path, text.as_bytes())
-        }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ::specialist::event::{Event, Kind};
 use ::specialist::level::Level;
 use ::specialist::pointer::{Refusal, serviceable};
-use ::specialist::registry::{Problem, Registry, complete, joined};
+use ::specialist::registry::{Problem, Registry, Withdrawn, complete, joined};
 use ::specialist::serving::Standing;
 use ::specialist::state::Halt;
 use serde_json::{Value, json};
@@ -40,12 +40,14 @@ pub enum OperateError {
     #[error("there is no role `{0}` in the registry")]
     UnknownRole(String),
     /// The id is taken.
-    #[error("R3: role `{role}` has a version `{id}` already")]
+    #[error("R3: role `{role}` has a version `{id}` already{}", withdrawn.map_or_else(String::new, |how| format!(", which is {}", how.name())))]
     DuplicateVersion {
         /// The role.
         role: String,
         /// The id.
         id: String,
+        /// How it was taken out, where it was.
+        withdrawn: Option<Withdrawn>,
     },
     /// The model and its version are known, with another manifest.
     #[error(
@@ -185,12 +187,11 @@ impl Specialists {
             (None, Some((backend, quota))) => registry.with_role(role, backend, quota),
             (None, None) => return Err(OperateError::NoBackend(role.to_owned())),
         };
-        if known
-            .entry(role)
-            .is_some_and(|entry| entry.version(&id).is_some())
-        {
+        let taken = known.entry(role).and_then(|entry| entry.version(&id));
+        if let Some(taken) = taken {
             return Err(OperateError::DuplicateVersion {
                 role: role.to_owned(),
+                withdrawn: taken.withdrawn,
                 id,
             });
         }
@@ -327,7 +328,7 @@ impl Specialists {
         // The events come before the state: a halt that is lifted only in the log still holds.
         self.note(&self.paths().events, &event, true)?;
         self.note(&self.paths().probes, &event, true)?;
-        self.save(&state, true)?;
+        self.save_probes(&mut state, true)?;
         Ok(cleared)
     }
 
@@ -353,12 +354,16 @@ impl Specialists {
                 let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
                 let aside = path.with_added_extension(format!("damaged-{stamp}"));
                 let fail = |source| FileError::new(Action::Name, path, source);
-                let state = self.rebuilt()?;
+                let mut state = self.rebuilt()?;
+                // The logs have no seal, and the state is about to get one.
+                if self.seals.is_enforced() {
+                    state.doubt_agreement();
+                }
                 // The damaged file stays where it is until there is a good one to take its place.
                 fs::hard_link(path, &aside)
                     .or_else(|_| fs::copy(path, &aside).map(drop))
                     .map_err(fail)?;
-                self.save(&state, true)?;
+                self.save_probes(&mut state, true)?;
                 (state, Some(aside))
             }
         };

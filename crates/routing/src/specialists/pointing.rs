@@ -29,6 +29,8 @@ pub struct Moved {
     pub exam_hash: String,
     /// The share of a canary.
     pub share: Option<f64>,
+    /// The canary that ends with it.
+    pub ended_canary: Option<String>,
     /// Promotion it compares with the active version, where both took one exam.
     pub compared: Option<String>,
     /// Why the block of the role's own file could not be kept in step.
@@ -157,6 +159,11 @@ impl Specialists {
                 halted: Vec::new(),
                 exam_hash: wanted.exam_hash.clone(),
                 share: how.share,
+                ended_canary: entry
+                    .canary
+                    .as_ref()
+                    .map(|canary| canary.version.clone())
+                    .filter(|canary| *canary != wanted.id),
                 compared: compared.clone(),
                 block_error: None,
             });

@@ -30,9 +30,14 @@ impl Specialists {
         now: &str,
     ) -> Result<(), OperateError> {
         let settings = &self.settings().shadow;
-        let (agreed, total) = (judgement.total_agreed, judgement.total);
         let required = 1.0 - settings.tau;
-        let is_good = sequence::is_above(agreed, total, required, settings.error);
+        // It rises by different inputs alone, and falls by all that were drawn.
+        let earned = (judgement.inputs_agreed, judgement.inputs);
+        let is_good = sequence::is_above(earned.0, earned.1, required, settings.error);
+        let (agreed, total) = match is_good {
+            true => earned,
+            false => (judgement.total_agreed, judgement.total),
+        };
         if !is_good && !sequence::is_below(agreed, total, required, settings.error) {
             return Ok(());
         }
@@ -45,7 +50,8 @@ impl Specialists {
             return Ok(());
         };
         let reason = format!(
-            "{agreed} of {total} probes agreed; {:.0} % are required, decided at an error of {}",
+            "{agreed} of {total} probes {}agreed; {:.0} % are required, decided at an error of {}",
+            if is_good { "of different inputs " } else { "" },
             100.0 * required,
             settings.error
         );

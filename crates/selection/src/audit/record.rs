@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use super::attempt::{Attempt, Pooled};
 pub use super::baseline::Baseline;
 use super::{Answer, Case, DEFAULT_FLOOR, Grading, MIN_CASES, Match, Report};
 use crate::canonical;
@@ -125,6 +126,12 @@ impl Given {
     pub fn is_right(&self) -> bool {
         let by_quality = || self.q1.is_none_or(|q1| q1 >= DEFAULT_FLOOR);
         self.right.unwrap_or_else(by_quality)
+    }
+
+    /// Returns `true` if it proves something: it was graded, and is the first of its input.
+    #[must_use]
+    pub fn is_proof(&self) -> bool {
+        self.right.is_some() && !self.ungraded && self.copy_of.is_none()
     }
 
     fn grade(&mut self, case: &Case) {
@@ -288,6 +295,9 @@ pub struct AuditRecord {
     pub scores: BTreeMap<String, Score>,
     /// The answers, by case.
     pub answers: Vec<Given>,
+    /// Every time that this version took this exam, this one last; an older record has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
     /// That `roleos` wrote this here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
@@ -353,6 +363,7 @@ impl AuditRecord {
             baseline: before.map(|(before, margin)| Baseline::from_report(before, &report, margin)),
             scores: BTreeMap::from([(metric.metric_version.clone(), score)]),
             answers,
+            attempts: Vec::new(),
             seal: None,
         }
     }
@@ -392,8 +403,13 @@ impl AuditRecord {
     #[must_use]
     pub fn said(&self) -> String {
         format!(
-            "{} of {} cases passed, {} verifier failures, {} wrong answers ({})",
-            self.passed, self.cases, self.verifier_failures, self.wrong_answers, self.finished_at
+            "{} of {} cases passed, {} verifier failures, {} wrong answers ({}); {}",
+            self.passed,
+            self.cases,
+            self.verifier_failures,
+            self.wrong_answers,
+            self.finished_at,
+            self.pooled().said()
         )
     }
 
@@ -409,10 +425,17 @@ impl AuditRecord {
         proof(&self.answers)
     }
 
-    /// Returns `true` if it certifies: enough graded cases, and they and all cases together passed.
+    /// Returns `true` if it certifies: enough graded cases, and it passed.
     #[must_use]
     pub fn certifies(&self) -> bool {
-        self.proof().n >= MIN_CASES && passes(self.proof()) && passes(self.rate())
+        self.proof().n >= MIN_CASES && self.is_passed()
+    }
+
+    /// Returns `true` if the graded cases, all cases, and the attempts taken together passed.
+    #[must_use]
+    pub fn is_passed(&self) -> bool {
+        let rates = [self.proof(), self.rate(), self.pooled().right];
+        rates.into_iter().all(passes)
     }
 
     /// Says how many cases prove something, which do not, and what to do where that is not enough.
@@ -437,11 +460,15 @@ impl AuditRecord {
                 said.push_str(&format!("; {count} do not count: {what}"));
             }
         }
-        if graded < MIN_CASES {
+        if graded < MIN_CASES && ungraded > 0 {
             said.push_str(&format!(
-                "; `roleos audit draft {:?} --set SET` proposes expected outputs",
+                "; `roleos audit draft {:?} --set SET` proposes expected outputs for those that are not graded",
                 self.role
             ));
+        }
+        let more = MIN_CASES.saturating_sub(graded + ungraded);
+        if more > 0 {
+            said.push_str(&format!("; add {more} cases with other inputs"));
         }
         said
     }
@@ -449,9 +476,7 @@ impl AuditRecord {
 
 /// The graded answers, each input once.
 fn proof(answers: &[Given]) -> Rate {
-    let counted = answers
-        .iter()
-        .filter(|given| given.right.is_some() && !given.ungraded && given.copy_of.is_none());
+    let counted = answers.iter().filter(|given| given.is_proof());
     let hits = counted.clone().filter(|given| given.passed()).count();
     rate(hits as u64, counted.count() as u64)
 }

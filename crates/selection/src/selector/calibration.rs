@@ -34,6 +34,12 @@ impl Calibration {
         levels && self.slope >= 0.0 && self.slope.is_finite() && self.place.is_finite()
     }
 
+    /// The highest probability that it gives.
+    #[must_use]
+    pub fn highest(&self) -> f64 {
+        self.high
+    }
+
     /// The probability.
     #[must_use]
     pub fn at(&self, raw: f64) -> f64 {

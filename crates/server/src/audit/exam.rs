@@ -12,12 +12,13 @@ use base::clock;
 use base::config::Config;
 use base::files::FileError;
 use base::workspace::Workspace;
+use routing::audits::attempts::Attempts;
 use routing::audits::{self, Examiner, SetError, Unfinished, kept};
 use routing::events;
 use routing::metrics::{self, MetricError};
 use routing::specialists::Specialists;
 use routing::verifiers::Verifiers;
-use selection::audit::record::Whose;
+use selection::audit::record::{Attempt, Whose};
 use selection::audit::{AuditRecord, AuditSet, Given};
 use selection::canonical;
 use selection::event::Event;
@@ -177,8 +178,20 @@ impl<'a> Exam<'a> {
             kept::keep(paths, &self.set.exam_hash, written, &self.package)?;
         }
         let seals = self.specialists.seals();
+        let subject = entry.subject(version);
+        let now = || clock::text(clock::now_ns() / 1_000_000 * 1_000_000);
+        let whose = (
+            entry.role.as_str(),
+            version.id.as_str(),
+            &*self.set.exam_hash,
+        );
+        let mut attempts = Attempts::of(seals, &path, whose);
         let (unfinished, mut answers) =
             Unfinished::open(seals, &path, &self.set, &self.metric, self.fresh)?;
+        if self.fresh {
+            let dropped = std::mem::take(&mut answers);
+            attempts.add(Attempt::of(&dropped, Some(subject.clone()), &now()))?;
+        }
         let resumed = answers.len();
         let answered = self.ask(entry, version, &unfinished, &answers)?;
         answers.extend(answered);
@@ -187,15 +200,17 @@ impl<'a> Exam<'a> {
             role: &entry.role,
             version: &version.id,
             model_id: &version.model_id,
-            subject: &entry.subject(version),
-            finished_at: &clock::text(clock::now_ns() / 1_000_000 * 1_000_000),
+            subject: &subject,
+            finished_at: &now(),
         };
         let record = {
             let margin = self.config.selection.exam_margin.get();
             let baseline = baseline.map(|before| (before, margin));
             AuditRecord::of(whose, &self.set, &self.metric, answers, baseline)
         };
-        audits::save(self.specialists.seals(), &path, &record)?;
+        let record = record.after(attempts.so_far());
+        attempts.finish(&record.attempts)?;
+        audits::save(seals, &path, &record)?;
         unfinished.finish();
         Ok(Taken {
             record,

@@ -4,6 +4,7 @@
 //! what the selector learns; older ones are looked for in the logs.
 
 use std::collections::{HashMap, VecDeque};
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
@@ -163,7 +164,11 @@ async fn take(
         let path = feedback::path(&app.workspace);
         feedback::append(&path, roles::now(), said, subject, sender).map_err(|error| {
             let message = format!("{error}: {}", error.source);
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "not_stored", message)
+            let (status, code) = match error.source.kind() {
+                io::ErrorKind::InvalidData => (StatusCode::CONFLICT, "feedback_broken"),
+                _ => (StatusCode::INTERNAL_SERVER_ERROR, "not_stored"),
+            };
+            Problem::new(status, code, message)
         })
     });
     let acceptable = stored.await?;

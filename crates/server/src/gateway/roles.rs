@@ -85,6 +85,7 @@ enum Played {
 /// The answer of an adapter.
 #[derive(Debug)]
 struct Adapters {
+    route: &'static str,
     answer: Value,
     model: String,
     reason: String,
@@ -193,6 +194,7 @@ async fn played(app: &Arc<App>, role: &Role, request: &Value, asked: &Request) -
     let is_adapters = answer.receipt.source == Source::Specialist;
     match (answer.result, &answer.receipt.call) {
         (Ok(answer), Some(Ok(answered))) if is_adapters => Played::Answered(Box::new(Adapters {
+            route: "specialist",
             answer,
             model: answered.adapter_id.clone(),
             reason,
@@ -203,6 +205,7 @@ async fn played(app: &Arc<App>, role: &Role, request: &Value, asked: &Request) -
         })),
         // A version may ask for this instead of the general model.
         (Ok(answer), _) => Played::Answered(Box::new(Adapters {
+            route: "refused",
             answer,
             model: "unsure".to_owned(),
             reason: NOT_VERIFIED.to_owned(),
@@ -297,6 +300,7 @@ fn answered(
     entry: &mut Entry,
 ) -> Response<Body> {
     let Adapters {
+        route,
         answer,
         model,
         reason,
@@ -306,7 +310,7 @@ fn answered(
         left_out,
     } = adapters;
     entry.line.verified = verified.then(|| PASS.to_owned());
-    entry.line.route = "specialist";
+    entry.line.route = route;
     entry.line.reason = Some(reason);
     entry.line.left_out = (!left_out.is_empty()).then(|| left_out.join(", "));
     let used = chat::estimated(usage, &input, &answer);

@@ -56,7 +56,34 @@ fn feedback_is_tied_to_an_answer_linked_and_signed_with_its_sender() {
             "{said}"
         );
     }
-    let lines = lines(&stage);
+    let path = stage.folder.path().join(".role-os/feedback.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let more = json!({ "trace_id": passed, "score": 1 });
+    for (name, text, status) in [
+        ("changed", whole.replace("wrong", "right"), 409),
+        (
+            "a line is gone",
+            whole.split_inclusive('\n').skip(1).collect(),
+            409,
+        ),
+        ("torn by a crash", format!("{whole}{{\"ts\""), 201),
+        ("whole", whole, 201),
+    ] {
+        fs::write(&path, text).unwrap();
+        let answer = say(&more);
+        assert_eq!(answer.status(), status, "{name}");
+        if status == 409 {
+            let error = answer.json();
+            assert_eq!(error["code"], "feedback_broken", "{error}");
+            let message = error["message"].as_str().unwrap();
+            assert!(
+                message.contains("does not follow the one before it"),
+                "{message}"
+            );
+        }
+    }
+    let mut lines = lines(&stage);
+    lines.pop();
     assert_eq!(lines.len(), 5);
     let first = &lines[0];
     assert_eq!(
@@ -81,11 +108,11 @@ fn feedback_is_tied_to_an_answer_linked_and_signed_with_its_sender() {
     let workspace = Workspace::at(stage.folder.path()).unwrap();
     assert_eq!(
         feedback::verify(&feedback::path(&workspace)).unwrap(),
-        (5, vec![])
+        (6, vec![])
     );
     let metrics = stage.get("/metrics").text();
     assert!(
-        metrics.contains("roleos_gateway_feedback_total 5"),
+        metrics.contains("roleos_gateway_feedback_total 7"),
         "{metrics}"
     );
 }

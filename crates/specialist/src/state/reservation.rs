@@ -63,6 +63,7 @@ impl State {
             fleet,
             roles,
             reservations,
+            ..
         } = self;
         let holds = |window: &Window, number: u64| {
             window.dispatched().saturating_sub(number) <= window.records().len() as u64

@@ -157,6 +157,11 @@ fn what_an_answer_leaves() {
         "{\"verdict\":1,\"score\":\"high\",\"adapter_id\":\"v1-adapter\",\"duration_ms\":\"long\"}";
     let bare = judge(&call(Contract::Verify), &answer(200, bare), 5.25).unwrap();
     assert_eq!((bare.score, bare.duration_ms), (None, 5.25));
+    for (score, expected) in [("7", None), ("-0.1", None), ("1", Some(1.0))] {
+        let body = format!("{{\"verdict\":1,\"score\":{score},\"adapter_id\":\"v1-adapter\"}}");
+        let told = judge(&call(Contract::Verify), &answer(200, &body), 1.0).unwrap();
+        assert_eq!(told.score, expected, "{score}");
+    }
 }
 
 #[test]

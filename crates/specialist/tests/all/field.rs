@@ -179,7 +179,7 @@ fn agreement_is_that_of_the_rows_in_the_window() {
         };
         for role in ["A", "B"] {
             probes.push_str(
-                &Event::probe((role, "v1"), &ts, &trace_id, number % 2 == 0, &pair).line(),
+                &Event::probe((role, "v1"), &ts, &trace_id, ("", number % 2 == 0), &pair).line(),
             );
         }
     }

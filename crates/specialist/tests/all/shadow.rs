@@ -74,17 +74,26 @@ fn the_reason_says_what_was_seen_what_is_required_and_how_to_resume() {
     };
     assert_eq!(
         halt_reason(("Checker", "v2"), &judgement, &FIXED, &pair),
-        "role \"Checker\" halted by the window rule: version \"v2\" has 80.0% agreement over 50 probes instead of at least 85.0% (tau=0.15); \
-         the specialist said supported, the general model said contradicted; resume with: roleos specialist clear-halt \"Checker\""
+        "version \"v2\" of role \"Checker\" halted: 80.0% agreement over the last 50 probes instead of at least 85.0% (tau=0.15); decided by the window rule; \
+         the specialist said supported, the general model said contradicted; resume with: roleos specialist clear-halt \"Checker\" \"v2\""
     );
     let settings = Settings::default();
     let early = mixed(6, 0).judge(&settings);
     let text = halt_reason(("R", "v"), &early, &settings, &Pair::default());
     assert!(
         text.contains(
-            "sequential test at an error of 0.01: version \"v\" has 0.0% agreement over 6 probes"
-        ),
+            "version \"v\" of role \"R\" halted: 0.0% agreement over the last 6 probes instead of at least 85.0% (tau=0.15); the evidence against it is "
+        ) && text.contains(", and 4.61 is enough at an error of 0.01"),
         "{text}"
+    );
+    // A fall after a good history: the share of all alone would not say why.
+    let fallen = mixed(12, 1000).judge(&settings);
+    let fell = probes((0..1012).map(|at| at < 1000)).judge(&settings);
+    let said = halt_reason(("R", "v"), &fell, &settings, &Pair::default());
+    assert!(fell.halts && !fallen.halts);
+    assert!(
+        said.contains("76.0% agreement over the last 50 probes and 98.8% of all 1012 instead"),
+        "{said}"
     );
     assert!(
         text.contains("the specialist said (none), the general model said (none)"),
@@ -138,7 +147,7 @@ fn events_read_back_as_they_were_written() {
         since: "t2".into(),
     };
     let written = [
-        Event::probe(("A", "v"), "t1", "trace", false, &pair),
+        Event::probe(("A", "v"), "t1", "trace", ("ab12", false), &pair),
         Event::halt(("A", "v"), &halt, &judgement, &FIXED, &pair),
         Event::new(
             Kind::ClearHalt,
@@ -149,7 +158,7 @@ fn events_read_back_as_they_were_written() {
     ];
     assert_eq!(
         written[0].line(),
-        "{\"kind\":\"shadow-probe\",\"role\":\"A\",\"ts\":\"t1\",\"data\":{\"trace_id\":\"trace\",\"version\":\"v\",\"agreed\":false,\"specialist_summary\":\"a\"}}\n"
+        "{\"kind\":\"shadow-probe\",\"role\":\"A\",\"ts\":\"t1\",\"data\":{\"trace_id\":\"trace\",\"version\":\"v\",\"input_form\":\"ab12\",\"agreed\":false,\"specialist_summary\":\"a\"}}\n"
     );
     assert_eq!(
         written[1].line(),

@@ -214,7 +214,7 @@ fn halts_are_set_once_kept_and_cleared_with_a_fresh_guard() {
             reason: "r".into(),
             since: "s".into(),
         };
-        let (_, triggered) = state.probe(("A", "v1"), false, &settings, true, halt);
+        let (_, triggered) = state.probe(("A", "v1"), ("", false), &settings, true, halt);
         halts += u32::from(triggered);
     }
     assert_eq!(halts, 1);
@@ -246,16 +246,16 @@ fn probes_count_for_the_version_that_answered() {
     };
     let mut state = State::default();
     for _ in 0..3 {
-        state.probe(("A", "v1"), false, &settings, true, halt);
-        state.probe(("A", "v2"), false, &settings, true, halt);
+        state.probe(("A", "v1"), ("", false), &settings, true, halt);
+        state.probe(("A", "v2"), ("", false), &settings, true, halt);
     }
     assert_eq!(state.halt("A"), None, "three of each are too few");
-    let (judgement, triggered) = state.probe(("A", "v2"), false, &settings, false, halt);
+    let (judgement, triggered) = state.probe(("A", "v2"), ("", false), &settings, false, halt);
     assert!(
         judgement.halts && !triggered,
         "a canary does not halt its role"
     );
-    let (judgement, triggered) = state.probe(("A", "v1"), false, &settings, true, halt);
+    let (judgement, triggered) = state.probe(("A", "v1"), ("", false), &settings, true, halt);
     assert!(triggered && judgement.total == 4);
 }
 

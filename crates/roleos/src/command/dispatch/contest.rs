@@ -300,7 +300,9 @@ fn table(ui: &Ui, held: &Contested) {
         Some(_) if held.held.winner.is_some() => ui.note(format_args!(
             "{DIM}the winner is not certified, so its answer is not served{DIM:#}"
         )),
-        Some(_) => ui.note(format_args!("{DIM}nobody passed{DIM:#}")),
+        Some(_) => ui.note(format_args!(
+            "{DIM}nobody passed, so the answer is `UNSURE`, which no model said{DIM:#}"
+        )),
         None if !held.verified => ui.note(format_args!("{DIM}served unverified{DIM:#}")),
         None => {}
     }

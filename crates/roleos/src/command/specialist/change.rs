@@ -113,8 +113,15 @@ pub fn clear(
         ))?;
     }
     if cleared.lifted.is_empty() {
+        let what = match &args.version {
+            Some(_) => "has no halt of its own",
+            None => "was not halted",
+        };
+        let version = args.version.clone();
+        let kind = if version.is_some() { "version" } else { "role" };
         ui.line(format_args!(
-            "role \"{role}\" was not halted; no action taken."
+            "{kind} {} {what}; no action taken.",
+            named(&version)
         ))?;
     }
     for (version, halt) in &cleared.stays {

@@ -6,6 +6,7 @@ use routing::specialists::{Moved, Promotion, Specialists};
 use serde_json::{Value, json};
 
 use super::Who;
+use super::next::steps;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -184,11 +185,11 @@ pub fn promote(
     let moved = args.who.act(context, |operator| {
         specialists.promote(&args.role, &args.version, how, operator)
     })?;
-    let next = missing(context, specialists, &args.role, &moved.to);
+    let next = next(context, specialists, &args.role).unwrap_or_default();
     if ui.json {
         let mut object = present::view::specialists::moved(&args.role, &moved);
-        if let (Some(object), Some(next)) = (object.as_object_mut(), next) {
-            object.insert("next".to_owned(), json!(next));
+        if let (Some(object), false) = (object.as_object_mut(), next.is_empty()) {
+            object.insert("next".to_owned(), json!(next.join("; ")));
         }
         ui.json(&object)?;
         return Ok(Exit::Done);
@@ -223,30 +224,32 @@ pub fn promote(
             shown(&exam)
         ))?;
     }
+    if let Some(canary) = &moved.ended_canary {
+        ui.line(format_args!(
+            "  the canary {} ends with it, undecided",
+            shown(canary)
+        ))?;
+    }
     if let Some(compared) = &moved.compared {
         ui.line(format_args!("  {}", shown(compared)))?;
     }
-    say_halted(ui, &args.role, &moved)?;
-    if let Some(next) = next {
-        ui.line(format_args!(
-            "  {WARN}next{WARN:#}: {}; until then the general model answers",
-            shown(&next)
-        ))?;
+    for step in next {
+        ui.line(format_args!("  {WARN}next{WARN:#}: {}", shown(&step)))?;
     }
     warn(ui, moved.block_error.as_ref());
     Ok(Exit::Done)
 }
 
-/// Returns what a version needs before the gate sends inputs to it; nothing when it has all.
-fn missing(
-    context: &Context,
-    specialists: &Specialists,
-    role: &str,
-    version: &str,
-) -> Option<String> {
-    let registry = specialists.registry().ok()?;
-    let version = registry.entry(role)?.version(version)?;
-    Judge::of(&context.workspace).missing(role, version)
+/// Returns what keeps the versions of a role from answering.
+fn next(context: &Context, specialists: &Specialists, role: &str) -> Option<Vec<String>> {
+    let (registry, state) = (specialists.registry().ok()?, specialists.state().ok()?);
+    let judge = Judge::of(&context.workspace);
+    Some(steps(
+        &context.config,
+        &judge,
+        &state,
+        registry.entry(role)?,
+    ))
 }
 
 fn from(moved: &Moved) -> String {

@@ -17,6 +17,7 @@ use specialist::field::Audit;
 use specialist::registry::Entry;
 use specialist::shadow::{HaltRule, Settings};
 
+use super::next::steps;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
@@ -98,7 +99,10 @@ pub fn run(
                     role.insert("files_without_block".to_owned(), json!(without));
                     let off = specialists.files_that_switch_off(&entry.role);
                     role.insert("files_that_switch_off".to_owned(), json!(off));
-                    role.insert("next".to_owned(), json!(next(&judge, entry)));
+                    role.insert(
+                        "next".to_owned(),
+                        json!(steps(config, &judge, &state, entry)),
+                    );
                 }
                 role
             })
@@ -115,7 +119,7 @@ pub fn run(
     for one in &shown {
         write!(out, "{}", text(one, settings))?;
         write!(out, "{}", beside_text(specialists, one.entry))?;
-        for step in next(&judge, one.entry) {
+        for step in steps(config, &judge, &state, one.entry) {
             let step = clean::name(step.as_bytes());
             writeln!(out, "    {WARN}next{WARN:#}:    {step}")?;
         }
@@ -205,44 +209,6 @@ fn text(shown: &Status<'_>, settings: &Settings) -> String {
     text
 }
 
-/// What keeps the gate from sending inputs to the versions that are to serve, with the command for it.
-fn next(judge: &Judge, entry: &Entry) -> Vec<String> {
-    if entry.is_retired() {
-        return Vec::new();
-    }
-    if entry.active_version.is_none() {
-        let role = &entry.role;
-        let certified = entry
-            .versions
-            .iter()
-            .any(|version| version.withdrawn.is_none() && version.certified_level.is_certified());
-        return vec![if certified {
-            format!("no version is active: run `roleos specialist promote {role:?} VERSION`")
-        } else {
-            format!(
-                "no version is certified: run `roleos audit run {role:?}/VERSION --set SET`, then `roleos specialist certify {role:?} VERSION`"
-            )
-        }];
-    }
-    if let Some(active) = entry
-        .active()
-        .ok()
-        .flatten()
-        .filter(|one| entry.has_lapsed(one))
-    {
-        let (role, id) = (&entry.role, &active.id);
-        return vec![format!(
-            "`{id}` was certified with another backend: run `roleos audit run {role:?}/{id} --set SET`, then `roleos specialist certify {role:?} {id}`"
-        )];
-    }
-    let canary = entry.canary.as_ref();
-    let canary = canary.and_then(|canary| entry.version(&canary.version));
-    let serving = entry.serving().chain(canary);
-    serving
-        .filter_map(|version| judge.missing(&entry.role, version))
-        .collect()
-}
-
 /// What else stands in the way of the active version, and who serves beside it.
 fn beside_text(specialists: &Specialists, entry: &Entry) -> String {
     let name = |text: &str| clean::name(text.as_bytes()).into_owned();
@@ -263,12 +229,13 @@ fn beside_text(specialists: &Specialists, entry: &Entry) -> String {
         return text;
     };
     let exam = specialists.newest_exam(&entry.role, active);
-    if let Some(exam) = exam.filter(|exam| !passes(exam.rate())) {
-        let _ = writeln!(
-            text,
-            "    exam:    {BAD}NOT PASSED{BAD:#}: {}",
-            name(&exam.said())
-        );
+    if let Some(exam) = exam {
+        let (style, word) = match passes(exam.rate()) {
+            true => (GOOD, "passed"),
+            false => (BAD, "NOT PASSED"),
+        };
+        let said = name(&exam.said());
+        let _ = writeln!(text, "    exam:    {style}{word}{style:#}: {said}");
     }
     for path in specialists.files_without_block(&entry.role) {
         let _ = writeln!(

@@ -41,7 +41,7 @@ fn a_disagreeing_adapter_is_halted_once_and_stays_so_without_its_state() {
         begun
             .decision
             .detail
-            .contains("0.0% agreement over 4 probes"),
+            .contains("0.0% agreement over the last 4 probes"),
         "{}",
         begun.decision.detail
     );
@@ -103,6 +103,77 @@ fn a_damaged_state_routes_nothing_and_is_left_alone_until_it_is_repaired() {
         assert_eq!(reason(&serve(&specialists)), "shadow_probe_halt");
     }
     assert_eq!(specialists.repair("now").unwrap().set_aside, None);
+}
+
+#[test]
+fn one_of_each_stretch_of_answers_is_probed_wherever_it_is_drawn() {
+    let mut place = Place::new(1.0);
+    place.settings.shadow.every = 5;
+    let input = input();
+    let is_probed = || {
+        // Each answer by a process of its own: what is needed is in the state.
+        let specialists = place.open();
+        let begun = specialists.begin(asked(&input), &Embedding, &|_| Ok(()));
+        let settled = specialists.settle(asked(&input), &begun, Source::Specialist, Ok(()));
+        settled.shadow.is_none()
+    };
+    let drawn: Vec<bool> = (0..200).map(|_| is_probed()).collect();
+    let stretches = drawn.chunks(5).map(|stretch| {
+        let mut places = stretch.iter().enumerate().filter(|(_, drawn)| **drawn);
+        let (first, more) = (places.next(), places.count());
+        assert_eq!(more, 0, "{drawn:?}");
+        first.expect("one of each").0
+    });
+    let places: std::collections::BTreeSet<usize> = stretches.collect();
+    assert_eq!(places.len(), 5, "each place is drawn at some time");
+}
+
+/// The finding: an older state with more agreement, put back, was believed.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "plays who puts files back")]
+fn agreement_of_a_state_that_was_put_back_does_not_count() {
+    let mut place = Place::new(1.0);
+    let environment = Environment {
+        state: Some(place._guard.path().join("state")),
+        ..Environment::default()
+    };
+    let root = place._guard.path().join("repository");
+    fs::create_dir_all(root.join(".role-os")).unwrap();
+    let workspace = Workspace::find(Some(&root), &environment).unwrap();
+    trust::initialise(&workspace).unwrap();
+    let registry = fs::read_to_string(&place.paths.registry).unwrap();
+    place.paths = Paths::find(&workspace, &environment, &Named::default());
+    place.write(&place.paths.registry, &registry);
+    let probe = |number: u32, agreed: bool| {
+        let input = json!({ "text": format!("question {number}") });
+        let probed = place.open().probe(asked(&input), compared(Some(agreed)));
+        assert_eq!(probed.persist_error, None);
+    };
+    let counts = || {
+        let state = place.open().state().unwrap();
+        let probes = state.probes(ROLE, "v1").unwrap().clone();
+        (probes.agreed, probes.inputs.agreed, probes.total)
+    };
+    (0..10).for_each(|number| probe(number, true));
+    assert_eq!(counts(), (10, 10, 10));
+    let older = fs::read(&place.paths.state).unwrap();
+    probe(10, false);
+    assert_eq!(counts(), (10, 10, 11));
+    assert_eq!(place.open().state_doubt(), None);
+    fs::write(&place.paths.state, &older).unwrap();
+    assert_eq!(place.open().state_doubt(), Some(Doubt::Older));
+    assert_eq!(counts(), (0, 0, 0));
+    probe(11, true);
+    assert_eq!(
+        place.open().state_doubt(),
+        None,
+        "from here on it counts again"
+    );
+    assert_eq!(counts(), (1, 1, 1));
+    // What the logs say has no seal; a repair does not give it one.
+    fs::write(&place.paths.state, "{").unwrap();
+    place.open().repair("now").unwrap();
+    assert_eq!(counts(), (0, 0, 1));
 }
 
 #[test]

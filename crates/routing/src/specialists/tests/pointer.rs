@@ -129,10 +129,10 @@ fn a_canary_is_withdrawn_or_becomes_active_by_its_probes() {
         let place = Place::new(1.0);
         let specialists = place.open();
         specialists.promote(ROLE, "v2", forced, operator()).unwrap();
-        let input = input();
         let entry = || specialists.registry().unwrap().entry(ROLE).unwrap().clone();
         let mut probes = 0;
         while entry().canary.is_some() {
+            let input = json!({ "text": format!("question {probes}") });
             let compared = Compared {
                 version: "v2",
                 specialist: &json!("a"),
@@ -157,6 +157,38 @@ fn a_canary_is_withdrawn_or_becomes_active_by_its_probes() {
             (outcome, &json!(probes))
         );
     }
+}
+
+/// The finding: sixty equal requests decided a canary, and gave L3's agreement.
+#[test]
+fn what_is_earned_by_probes_is_counted_by_different_inputs() {
+    let place = Place::new(1.0);
+    let specialists = place.open();
+    let forced = Promotion {
+        force: true,
+        share: Some(0.1),
+    };
+    specialists.promote(ROLE, "v2", forced, operator()).unwrap();
+    let agreed = Compared {
+        version: "v2",
+        specialist: &json!("a"),
+        claude: &json!("a"),
+        agreed: Some(true),
+    };
+    for number in 0..100 {
+        // Only letters count, so these are one input.
+        let input = json!({ "text": format!("Where is it{}", "!".repeat(number)) });
+        specialists.probe(asked(&input), agreed);
+    }
+    let entry = || specialists.registry().unwrap().entry(ROLE).unwrap().clone();
+    assert!(entry().canary.is_some());
+    let inputs = |state: State| {
+        let probes = state.probes(ROLE, "v2").unwrap();
+        (probes.total, probes.inputs.total, probes.inputs.agreed)
+    };
+    assert_eq!(inputs(specialists.state().unwrap()), (100, 1, 1));
+    fs::remove_file(&place.paths.state).unwrap();
+    assert_eq!(inputs(specialists.state().unwrap()), (100, 1, 1), "rebuilt");
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! What keeps the versions of a role from answering, in one sentence each with the command for it. `status` and `promote`
+//! say the same.
+
+use base::config::Config;
+use base::config::specialist::Kind;
+use routing::selector::Judge;
+use specialist::registry::Entry;
+use specialist::state::State;
+
+/// Returns the next steps, the one that blocks most first.
+pub(super) fn steps(config: &Config, judge: &Judge, state: &State, entry: &Entry) -> Vec<String> {
+    if entry.is_retired() {
+        return Vec::new();
+    }
+    let mut steps = halts(state, entry);
+    if entry.active_version.is_none() {
+        steps.push(activate(entry));
+    } else if let Some(lapsed) = lapsed(entry) {
+        steps.push(lapsed);
+    } else {
+        let canary = entry.canary.as_ref();
+        let canary = canary.and_then(|canary| entry.version(&canary.version));
+        let serving = entry.serving().chain(canary);
+        for missing in serving.filter_map(|version| judge.missing(&entry.role, version)) {
+            // One damaged selector is all versions'.
+            if !steps.contains(&missing) {
+                steps.push(missing);
+            }
+        }
+    }
+    if config.fallback.claude.kind == Kind::None {
+        steps.push(
+            "no general model is set: no probes are bought without one, so a version that drifts is not halted, and what no version may answer is refused; set `kind` under `[fallback.claude]` in `.role-os/config.toml`"
+                .to_owned(),
+        );
+    }
+    steps
+}
+
+fn halts(state: &State, entry: &Entry) -> Vec<String> {
+    let role = &entry.role;
+    let serves = |id: &str| entry.serving().any(|version| version.id == id);
+    let step = |(version, _): (Option<&str>, _)| {
+        match version {
+        None => Some(format!(
+            "the role is halted: `roleos specialist clear-halt {role:?}` lifts it"
+        )),
+        Some(id) => serves(id).then(|| format!(
+            "`{id}` is halted by its probes: `roleos specialist rollback {role:?}` goes back, or, once it is mended, `roleos specialist clear-halt {role:?} {id}` lifts it"
+        )),
+    }
+    };
+    state.halts(role).filter_map(step).collect()
+}
+
+fn activate(entry: &Entry) -> String {
+    let role = &entry.role;
+    let is_certified = entry
+        .versions
+        .iter()
+        .any(|version| version.withdrawn.is_none() && version.certified_level.is_certified());
+    if is_certified {
+        format!("no version is active: run `roleos specialist promote {role:?} VERSION`")
+    } else {
+        format!(
+            "no version is certified: run `roleos audit run {role:?}/VERSION --set SET`, then `roleos specialist certify {role:?} VERSION`"
+        )
+    }
+}
+
+fn lapsed(entry: &Entry) -> Option<String> {
+    let active = entry.active().ok().flatten();
+    let active = active.filter(|one| entry.has_lapsed(one))?;
+    let (role, id) = (&entry.role, &active.id);
+    Some(format!(
+        "`{id}` was certified with another backend: run `roleos audit run {role:?}/{id} --set SET`, then `roleos specialist certify {role:?} {id}`"
+    ))
+}

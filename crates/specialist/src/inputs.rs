@@ -1,0 +1,137 @@
+//! Probes counted by their inputs: what a version earns is shown on inputs that differ, so one that comes again counts
+//! once. What speaks against a version is counted as it was drawn, see [`crate::shadow`].
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+/// Hex digits that are kept of an input's digest.
+const DIGITS: usize = 12;
+
+/// Fewest inputs that are remembered. One that comes again after so many others counts again: by then as many different
+/// ones have been seen.
+const REMEMBERED: usize = 256;
+
+/// What came of probes on different inputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// The last inputs, oldest first, each by the beginning of its digest.
+    seen: VecDeque<String>,
+    /// How many inputs there were.
+    pub total: u64,
+    /// On how many of them the answers agreed, the first time.
+    pub agreed: u64,
+}
+
+impl Inputs {
+    /// Takes what came of an input, given by its digest in hex, the first time that it is seen. At least `window` inputs are
+    /// remembered.
+    pub fn push(&mut self, digest: &str, agreed: bool, window: u64) {
+        let input = digest.get(..DIGITS).unwrap_or(digest);
+        if input.is_empty() || self.seen.iter().any(|known| known == input) {
+            return;
+        }
+        self.seen.push_back(input.to_owned());
+        let most = usize::try_from(window).unwrap_or(usize::MAX);
+        if self.seen.len() > most.max(REMEMBERED) {
+            self.seen.pop_front();
+        }
+        self.total = self.total.saturating_add(1);
+        self.agreed = self.agreed.saturating_add(u64::from(agreed));
+    }
+
+    /// Forgets the agreements; the inputs stay, so that none counts again.
+    pub fn doubt_agreement(&mut self) {
+        self.total -= self.agreed.min(self.total);
+        self.agreed = 0;
+    }
+
+    /// As the state writes it.
+    pub(crate) fn to_json(&self) -> Value {
+        let seen: String = self.seen.iter().map(String::as_str).collect();
+        json!({ "total": self.total, "agreed": self.agreed, "seen": seen })
+    }
+
+    /// As the state has it; an older one has none, and its probes count for nothing that is earned. `None` for what is not
+    /// one.
+    pub(crate) fn read(value: Option<&Value>) -> Option<Self> {
+        let Some(value) = value else {
+            return Some(Self::default());
+        };
+        let number = |key: &str| value.get(key).and_then(Value::as_u64);
+        let (total, agreed) = (number("total")?, number("agreed")?);
+        let text = value.get("seen").and_then(Value::as_str)?;
+        let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if agreed > total || !is_hex || text.len() % DIGITS != 0 {
+            return None;
+        }
+        let parts = (0..text.len()).step_by(DIGITS);
+        let seen = parts.filter_map(|at| text.get(at..at + DIGITS));
+        Some(Self {
+            seen: seen.map(str::to_owned).collect(),
+            total,
+            agreed,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(input: u64) -> String {
+        format!("{input:012x}aa")
+    }
+
+    #[test]
+    fn an_input_counts_once_by_what_came_of_it_first() {
+        let mut inputs = Inputs::default();
+        for _ in 0..60 {
+            inputs.push(&digest(1), true, 50);
+        }
+        inputs.push(&digest(1), false, 50);
+        inputs.push(&digest(2), false, 50);
+        inputs.push("", true, 50);
+        assert_eq!((inputs.agreed, inputs.total), (1, 2));
+        let read = Inputs::read(Some(&inputs.to_json()));
+        assert_eq!(read.as_ref(), Some(&inputs));
+        inputs.doubt_agreement();
+        inputs.push(&digest(1), true, 50);
+        assert_eq!((inputs.agreed, inputs.total), (0, 1), "none counts again");
+    }
+
+    #[test]
+    fn the_memory_is_bounded_and_holds_the_window() {
+        for (window, remembered) in [(50, 256), (400, 400)] {
+            let mut inputs = Inputs::default();
+            for _ in 0..3 {
+                (0..remembered).for_each(|input| inputs.push(&digest(input), true, window));
+            }
+            assert_eq!(inputs.total, remembered);
+            (0..=remembered).for_each(|input| inputs.push(&digest(input), true, window));
+            assert_eq!(inputs.total, remembered + 1);
+            assert_eq!(inputs.seen.len() as u64, remembered);
+        }
+    }
+
+    #[test]
+    fn what_is_not_one_is_not_read() {
+        for (value, is_read) in [
+            (
+                json!({ "total": 1, "agreed": 1, "seen": "0123456789ab" }),
+                true,
+            ),
+            (json!({ "total": 1, "agreed": 2, "seen": "" }), false),
+            (json!({ "total": 1, "agreed": 1, "seen": "0123" }), false),
+            (
+                json!({ "total": 1, "agreed": 1, "seen": "xyz456789abc" }),
+                false,
+            ),
+            (json!({ "total": 1, "agreed": 1 }), false),
+            (json!([]), false),
+        ] {
+            assert_eq!(Inputs::read(Some(&value)).is_some(), is_read, "{value}");
+        }
+        assert_eq!(Inputs::read(None), Some(Inputs::default()));
+    }
+}
