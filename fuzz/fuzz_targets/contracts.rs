@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use contracts::{Contracts, Level, NoFiles, Note, Weight, World, advice};
+use contracts::{Contracts, Level, NoFiles, Note, OwnSchemas, Weight, World, advice};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
@@ -11,6 +11,7 @@ const WORLD: World<'static> = World {
     directory: "/repo",
     home: "/home/dev",
     files: &NoFiles,
+    schemas: &OwnSchemas,
 };
 
 /// As many notes as are told; beyond them parts do compete.
