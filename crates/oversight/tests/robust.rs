@@ -502,6 +502,20 @@ fn the_text_of_a_here_document_that_is_run_is_a_command() {
     }
 }
 
+/// The reader marks places with characters that no text has; one that has them is not read, as it could speak for us.
+#[test]
+fn marks_of_the_reader_hide_nothing() {
+    for text in [
+        "bash -c 'echo \u{FDD1}\u{FDD1}E\ngit push\nE'",
+        "bash -c 'cat \u{FDD1}\u{FDD1}E\n\u{FDD0}0\nE\ngit push'",
+        "eval \"echo \u{FDD1}\u{FDD1}E\ngit push\nE\"",
+        "x='\u{FDD1}\u{FDD1}E'; eval \"cat $x\ngit push\nE\"",
+        "1$\u{FDD1}!@ 1$/np",
+    ] {
+        assert!(decide(text).verdict >= Verdict::Ask, "{text}");
+    }
+}
+
 #[test]
 fn what_is_shown_of_a_command_is_in_it() {
     for command in [

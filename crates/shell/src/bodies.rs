@@ -19,6 +19,11 @@ pub(super) const MARK: char = '\u{FDD0}';
 /// Stands for `<` where that is no sign of a here-document.
 const SIGN: char = '\u{FDD1}';
 
+/// Whether a text has signs of ours; one that comes from outside with them in it is not read.
+pub(super) fn has_marks(text: &str) -> bool {
+    text.contains([MARK, SIGN])
+}
+
 /// What was taken out of a text and of the texts in it.
 #[derive(Debug, Default)]
 pub(super) struct Bodies {
@@ -45,12 +50,9 @@ impl Bodies {
     ///
     /// # Errors
     /// It is not known which these are.
-    pub(super) fn take_out(&self, text: &str, is_part: bool) -> Result<Option<Marked>, Refused> {
-        if !scan::may_hold(text) {
+    pub(super) fn take_out(&self, text: &str) -> Result<Option<Marked>, Refused> {
+        if !scan::may_hold(text) || has_marks(text) {
             return Ok(None);
-        }
-        if text.contains([MARK, SIGN]) {
-            return is_part.then_some(None).ok_or(Refused::Syntax);
         }
         let scan = Scan::of(text);
         if !scan.is_sure {

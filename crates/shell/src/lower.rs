@@ -121,7 +121,10 @@ struct Lowering {
 impl Lowering {
     /// For a text that is no part of another; with it, the text to parse.
     fn whole<'t>(text: &'t str, bodies: &Rc<Bodies>) -> Result<(Self, Cow<'t, str>), Refused> {
-        let Some(marked) = bodies.take_out(text, false)? else {
+        if !text.is_ascii() && super::bodies::has_marks(text) {
+            return Err(Refused::Syntax);
+        }
+        let Some(marked) = bodies.take_out(text)? else {
             let lowering = Self::new(text, 0, Rc::clone(bodies));
             return Ok((lowering, Cow::Borrowed(text)));
         };
@@ -195,7 +198,7 @@ impl Lowering {
         if self.depth >= MAX_DEPTH {
             return None;
         }
-        let marked = self.bodies.take_out(text, true).ok()?;
+        let marked = self.bodies.take_out(text).ok()?;
         let text = marked.as_ref().map_or(text, |marked| &marked.text);
         let depth = self.depth.saturating_add(1);
         let mut inner = Self::new(text, depth, Rc::clone(&self.bodies));
