@@ -5,6 +5,7 @@
 //! there by the session if a call named it as one that it writes, or if it changed while a call ran code of the
 //! session's own. When a file changed is taken from its `ctime`, which no program of a user can set.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -276,7 +277,9 @@ impl<'b> OwnCode<'b> {
         if !self.before.calls.iter().any(may_write) {
             return;
         }
-        let fresh = self.collect(self.places(), &|path, _| is_cached_module(path));
+        let is_compiled = |name: &OsStr| name.as_encoded_bytes().ends_with(b".pyc");
+        let wanted = |path: &Path, _: bool| is_cached_module(path);
+        let fresh = self.collect_named(self.places(), &is_compiled, &wanted);
         for path in fresh {
             // One that stays is noticed after the run.
             fs::remove_file(path).ok();
@@ -310,6 +313,16 @@ impl<'b> OwnCode<'b> {
         places: Vec<PathBuf>,
         is_wanted: &dyn Fn(&Path, bool) -> bool,
     ) -> Vec<PathBuf> {
+        self.collect_named(places, &|_| true, is_wanted)
+    }
+
+    /// The same of files in folders whose names fit; others are not looked at.
+    fn collect_named(
+        &self,
+        places: Vec<PathBuf>,
+        fits: &dyn Fn(&OsStr) -> bool,
+        is_wanted: &dyn Fn(&Path, bool) -> bool,
+    ) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut left = MAX_ENTRIES;
         let places = places.into_iter().map(|path| Waiting {
@@ -341,6 +354,9 @@ impl<'b> OwnCode<'b> {
                 let is_ours = path.file_name().is_some_and(|name| name == ".role-os");
                 let entries = Some(&path).filter(|_| !is_ours).map(fs::read_dir);
                 let entries = entries.into_iter().flatten().flatten().flatten();
+                let is_folder =
+                    |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+                let entries = entries.filter(|entry| is_folder(entry) || fits(&entry.file_name()));
                 waiting.extend(entries.map(|entry| Waiting {
                     path: entry.path(),
                     is_place: false,
