@@ -55,12 +55,15 @@ fn shown(command: &str) -> Vec<String> {
 /// Whether a line is what the document shows of it.
 fn fits(shown: &str, line: &str) -> bool {
     let mut rest = line;
-    let pieces: Vec<&str> = shown.split('…').collect();
-    for (at, piece) in pieces.iter().enumerate() {
-        let Some(found) = rest.find(piece).filter(|found| at > 0 || *found == 0) else {
+    for (at, piece) in shown.split('…').enumerate() {
+        let found = match at {
+            0 => rest.strip_prefix(piece),
+            _ => rest.split_once(piece).map(|(_, behind)| behind),
+        };
+        let Some(behind) = found else {
             return false;
         };
-        rest = &rest[found + piece.len()..];
+        rest = behind;
     }
     rest.is_empty() || shown.ends_with('…')
 }

@@ -190,6 +190,29 @@ fn an_older_selector_fails_open_and_is_replaced_without_a_word() {
 }
 
 #[test]
+fn what_a_version_needs_next_is_what_is_missing() {
+    let place = Place::new();
+    let judge = Judge::of(&place.workspace);
+    let missing = |version: &Version| judge.missing("writer", version).unwrap_or_default();
+    let mut version = version("rivers");
+    assert!(missing(&version).contains("has no training data"));
+    place.learn(40, true);
+    assert_eq!(
+        missing(&version),
+        "`rivers` was in 40 contests of which the selector knows nothing yet: run `roleos selector train`"
+    );
+    place.train(true).unwrap();
+    assert_eq!(missing(&version), "");
+    version.gate_threshold = 0.9999;
+    let low = missing(&version);
+    assert!(low.contains("at most, and its threshold is 1.00"), "{low}");
+    assert!(
+        low.contains("`roleos selector calibrate \"writer\"`"),
+        "{low}"
+    );
+}
+
+#[test]
 fn a_callers_embedding_comes_first() {
     let judge = Judge::of(&Place::new().workspace);
     let mut version = version("rivers");

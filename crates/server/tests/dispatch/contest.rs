@@ -272,8 +272,17 @@ fn all_fail_and_the_general_model_is_held_against_the_same_contract() {
     assert_eq!(log[0].winner_model_id, None);
     assert_eq!(log[0].more.fallback.as_deref(), Some("claude"));
 
+    assert_eq!(held.answer.receipt.to_json()["fallback"], Value::Null);
+
     let bad = place(&general("{\"name\":2}"));
     let held = bad.contest(false, 2, None);
+    assert_eq!(held.answer.receipt.to_json()["fallback"], "unsure");
+    let field = bad
+        .workspace()
+        .role_os_dir()
+        .join("specialist-field-log.jsonl");
+    let field = std::fs::read_to_string(field).unwrap();
+    assert!(!field.contains("UNSURE"), "no model said it: {field}");
     let result = held.answer.result.unwrap();
     assert_eq!(
         (held.fallback, result["status"].as_str()),
