@@ -153,6 +153,8 @@ fn hostile_texts_end_quickly() {
     let texts = [
         names + "i=1; echo $((a+z[0]))",
         "$(".repeat(20_000),
+        format!("cat <<E\n{}\nE\n", "$((a".repeat(10)),
+        format!("cat <<E\n{}\nE\n", "${a-$(b".repeat(10)),
         "(".repeat(20_000),
         "(".repeat(40) + &")".repeat(40),
         "((".repeat(20) + &"))".repeat(20),

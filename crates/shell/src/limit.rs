@@ -25,6 +25,9 @@ const MAX_DIGITS: usize = 9;
 /// Longer numbers in a sequence of braces or behind a tilde overflow, and the parser would fail on them.
 const MAX_NUMBER: usize = 18;
 
+/// More expansions inside each other, in a text that is not taken apart into tokens, take the parser for ever.
+const MAX_EXPANSIONS: usize = 6;
+
 /// Deeper nesting of compound commands is not parsed.
 const MAX_KEYWORDS: usize = 48;
 
@@ -57,7 +60,52 @@ pub fn check_expanded(text: &str) -> Result<(), &'static str> {
     if !text.contains(['$', '`']) {
         return Ok(());
     }
-    check_parts(text, false)
+    check_parts(text, false)?;
+    check_expansions(text)
+}
+
+/// Passes over what stands in quotes; returns `false` if they do not end, or something in them may have quotes of its own.
+fn passes_plain_quotes(quote: u8, bytes: &mut impl Iterator<Item = u8>) -> bool {
+    let mut before = 0_u8;
+    for byte in bytes {
+        if byte == quote {
+            return true;
+        }
+        let nests = matches!(byte, b'`' | b'\\') || (before == b'$' && b"([{".contains(&byte));
+        if quote == b'"' && nests {
+            return false;
+        }
+        before = byte;
+    }
+    false
+}
+
+/// Refuses a text with too many expansions inside each other. No tokenizer has seen that they end, and where they do not
+/// the parser tries each reading of one for every reading of the one around it.
+fn check_expansions(text: &str) -> Result<(), &'static str> {
+    let mut open: Vec<bool> = Vec::new();
+    // Whether a bracket that ends is told from one in quotes.
+    let mut are_quotes_clear = true;
+    let mut bytes = text.bytes();
+    let mut before = 0_u8;
+    while let Some(byte) = bytes.next() {
+        let is_expansion = before == b'$';
+        before = byte;
+        match byte {
+            b'(' | b'{' | b'[' if is_expansion || !open.is_empty() => open.push(is_expansion),
+            b')' | b'}' | b']' if are_quotes_clear => drop(open.pop()),
+            b'\\' => drop(bytes.next()),
+            b'`' if !open.is_empty() => are_quotes_clear = false,
+            b'\'' | b'"' if !open.is_empty() && are_quotes_clear => {
+                are_quotes_clear = passes_plain_quotes(byte, &mut bytes);
+            }
+            _ => {}
+        }
+        if open.iter().filter(|is_expansion| **is_expansion).count() > MAX_EXPANSIONS {
+            return Err("expansions are nested too deeply to be analysed");
+        }
+    }
+    Ok(())
 }
 
 fn check_parts(text: &str, is_program: bool) -> Result<(), &'static str> {
@@ -250,6 +298,41 @@ mod tests {
             assert!(!is_bearable_word(&word), "{word}");
         }
         assert!(is_bearable_word(&format!("id={large},\"{large}\"")));
+    }
+
+    #[test]
+    fn expansions_that_do_not_end_are_refused() {
+        for one in [
+            "$(a",
+            "$((a",
+            "${a-",
+            "$[a",
+            "${a-$(b",
+            "$( (a",
+            "$(a(b)",
+            "$(a ')'",
+            "$(a \")\"",
+            "$(a \\)",
+            "$(a \"$(b)\"",
+            "$(a \"`b`)\"",
+            "\"$(a",
+            "$(a `)`",
+        ] {
+            assert!(check_expanded(&one.repeat(9)).is_err(), "{one}");
+        }
+        for one in [
+            "${a} ",
+            "$(date \"+%F\") ",
+            "$(echo \"$x\") ",
+            "$(a 'b)') ",
+            "$((1 + (2))) ",
+            "(a [b] {c ",
+            "$a' ",
+            "$(a $(b $(c ${d:-e}))) ",
+            "it's $(a) ",
+        ] {
+            assert_eq!(check_expanded(&one.repeat(40)), Ok(()), "{one}");
+        }
     }
 
     #[test]
