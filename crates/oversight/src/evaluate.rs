@@ -95,6 +95,8 @@ struct Notes {
     muted: usize,
     /// Launchers around us whose programs leave the process tree.
     outside: usize,
+    /// Files around us that were there before the command.
+    files: usize,
 }
 
 /// One analysis.
@@ -204,9 +206,13 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Walks a text that is not read as a whole: a command that stands on a line of its own still counts.
+    /// Walks a text that is not read as a whole: a command that stands on a line of its own still counts. It may touch
+    /// protected things, which supervision does not judge; only a file that was there is the project's.
     pub(crate) fn unread(&mut self, reason: impl Into<String>, text: &str) {
+        let before = self.notes.outside;
+        self.notes.outside = before.saturating_add(usize::from(self.notes.files == 0));
         self.opaque(reason, text);
+        self.notes.outside = before;
         if text.len() > shell::limit::MAX_BYTES {
             return;
         }
@@ -324,6 +330,16 @@ impl<'a> Evaluator<'a> {
         let state = self.state.clone();
         let result = self.apart(state, what);
         self.notes.muted = self.notes.muted.saturating_sub(1);
+        result
+    }
+
+    /// Walks the text of a file, which is the command's own if the command wrote it.
+    fn in_file<T>(&mut self, path: &str, what: impl FnOnce(&mut Self) -> T) -> T {
+        let path = actions::lookup::absolute(&self.state.directory, path);
+        let is_older = usize::from(!self.world.written.contains_key(&path));
+        self.notes.files = self.notes.files.saturating_add(is_older);
+        let result = what(self);
+        self.notes.files = self.notes.files.saturating_sub(is_older);
         result
     }
 

@@ -168,7 +168,9 @@ impl Evaluator<'_> {
         }
         let given = (!rest.is_empty()).then(|| rest.to_vec());
         let before = given.map(|given| std::mem::replace(&mut self.state.positional, given));
-        let outcome = self.linked(key.clone(), |this| this.evaluated(&text));
+        let outcome = self.in_file(path, |this| {
+            this.linked(key.clone(), |this| this.evaluated(&text))
+        });
         if let Some(before) = before {
             self.state.positional = before;
         }

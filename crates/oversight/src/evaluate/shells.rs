@@ -152,7 +152,9 @@ impl Evaluator<'_> {
         let outcome = self.apart(state, |this| {
             this.other_dialect(by, &text);
             let traps = this.world.traps.len();
-            let outcome = this.linked(path, |this| this.shell_text(&text));
+            let outcome = this.in_file(path, |this| {
+                this.linked(path, |this| this.shell_text(&text))
+            });
             this.run_traps(traps);
             outcome
         });

@@ -96,6 +96,12 @@ impl Evaluator<'_> {
         if self.guard.is_none() {
             return;
         }
+        let in_ours = self.state.directory.contains("/.r");
+        for path in programs::perhaps_read(name, arguments) {
+            if in_ours || path.contains(".r") {
+                self.touch(Touch::Read, path);
+            }
+        }
         if name == "roleos" {
             if let Some(guarded) = own::command(arguments) {
                 self.guarded(guarded);

@@ -38,6 +38,13 @@ pub(super) fn touched(arguments: &[String]) -> Touches {
         found.push((Touch::Write, inside(path)));
         found.push((Touch::Fill, inside(path)));
     }
+    let messages = value(
+        rest,
+        &["-F", "--file", "--template", "--pathspec-from-file"],
+    );
+    if verb != "config" {
+        found.extend(messages.iter().map(|path| (Touch::Read, inside(path))));
+    }
     let own: &[&str] = match verb.as_str() {
         "archive" | "format-patch" | "bugreport" | "diagnose" | "mailsplit" | "index-pack" => {
             &["-o"]

@@ -94,6 +94,22 @@ pub(super) fn value<'w>(arguments: &'w [String], options: &[&str]) -> Vec<&'w st
     found
 }
 
+/// Returns the words that a program may read as files, whatever it is known for: keys count there. The first words of
+/// programs that search are patterns, and what git reads is known.
+pub(crate) fn perhaps_read<'w>(
+    name: &str,
+    arguments: &'w [String],
+) -> impl Iterator<Item = &'w str> {
+    let reads_none = NAMERS.contains(name) || matches!(name, "echo" | "printf");
+    let by_option = READERS.contains(name) || name == "git";
+    let words = arguments
+        .iter()
+        .filter(move |word| !reads_none && (!by_option || word.starts_with('-')));
+    let words = words.map(|word| word.rsplit(['=', '@']).next().unwrap_or(word));
+    // Patterns are those of searches.
+    words.filter(|word| !word.contains(['*', '?', '[']))
+}
+
 /// All files that a program touches, as far as its words tell. `input` is what it reads, when that is known.
 pub(crate) fn touches(name: &str, arguments: &[String], input: Option<&str>) -> Touches {
     let mut found = Touches::new();

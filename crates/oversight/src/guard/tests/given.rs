@@ -271,3 +271,62 @@ fn what_a_hook_that_is_there_gives_to_other_programs_is_not_asked_about() {
         assert!(decision.actions.is_empty(), "{command}");
     }
 }
+
+#[test]
+fn keys_are_read_by_no_program_that_is_given_them() {
+    const KEY: &str = ".role-os/keys/approval/approval.key";
+    let check = |command: &str, expected| {
+        let now = Timestamp::UNIX_EPOCH;
+        let decision = decide_command(&policy(), command, PLACE, &Machine, &Grants::none(), now);
+        assert_eq!(
+            decision.verdict, expected,
+            "{command} {:?}",
+            decision.reasons
+        );
+    };
+    for form in [
+        "bash -v K",
+        "env -i bash -v K",
+        "timeout 5 sh -n -v K",
+        "git commit --allow-empty -F K",
+        "git tag --file=K zz",
+        "git notes add -FK",
+        "wc --files0-from=K",
+        "cd .role-os && bash -v keys/approval/approval.key",
+    ] {
+        check(&form.replace('K', KEY), Verdict::Deny);
+    }
+    for form in [
+        "echo K",
+        "ls K",
+        "grep -rn K docs",
+        "git add src",
+        "mkdir x",
+    ] {
+        check(&form.replace('K', KEY), Verdict::Allow);
+    }
+}
+
+/// Supervision judges no protected things, so what cannot be read is not left to it.
+#[test]
+fn a_text_that_cannot_be_read_is_asked_about() {
+    let policy = Policy {
+        opaque: crate::verdict::OnOpaque::Watch,
+        ..policy()
+    };
+    for command in [
+        "ls # \u{FDD0}",
+        "if cat x; then :; fi\nexit\nif ((",
+        "bash -c 'ls\nexit\nif (('",
+        "eval 'ls\nexit\nif (('",
+    ] {
+        let now = Timestamp::UNIX_EPOCH;
+        let decision = decide_command(&policy, command, PLACE, &Machine, &Grants::none(), now);
+        assert_eq!(
+            decision.verdict,
+            Verdict::Ask,
+            "{command} {:?}",
+            decision.reasons
+        );
+    }
+}
