@@ -22,7 +22,7 @@ impl Specialists {
     ) -> Result<Standing, OperateError> {
         let records = self.exams(&entry.role);
         let newest = newest(&records, entry, version);
-        let failed = newest.filter(|record| !passes(record.rate()));
+        let failed = newest.filter(|record| !record.is_passed());
         let state = self.usable_state()?;
         let halt = state.halts_for(&entry.role).versions;
         let halt = halt.and_then(|halts| halts.get(&version.id));
@@ -74,13 +74,19 @@ impl Specialists {
     }
 }
 
-/// Returns the newest exam of a version with the backend that it has now.
+/// Returns the newest exam of a version with the backend that it has now; one that grades nothing says nothing, unless it
+/// failed.
 pub(super) fn newest<'a>(
     records: &'a [AuditRecord],
     entry: &Entry,
     version: &Version,
 ) -> Option<&'a AuditRecord> {
-    records.iter().rfind(|record| is_of(record, entry, version))
+    let speaks = |record: &AuditRecord| record.is_graded() || !passes(record.rate());
+    let mut own = records
+        .iter()
+        .rev()
+        .filter(|one| is_of(one, entry, version));
+    own.find(|record| speaks(record))
 }
 
 /// Returns `true` if an exam was taken by a version with the backend that it has now; an older record does not tell.
@@ -96,7 +102,8 @@ pub(super) fn compare(
     (before, now): (&Version, &Version),
     margin: f64,
 ) -> Option<Baseline> {
-    let own = records.iter().rev().filter(|one| is_of(one, entry, now));
+    let own = records.iter().rev();
+    let own = own.filter(|one| one.is_graded() && is_of(one, entry, now));
     let mut pairs = own.filter_map(|own| {
         let same = |one: &&AuditRecord| is_of(one, entry, before) && one.exam_hash == own.exam_hash;
         Some((records.iter().rfind(same)?, own))

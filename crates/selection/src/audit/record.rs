@@ -428,7 +428,13 @@ impl AuditRecord {
     /// Returns `true` if it certifies: enough graded cases, and it passed.
     #[must_use]
     pub fn certifies(&self) -> bool {
-        self.proof().n >= MIN_CASES && self.is_passed()
+        self.is_graded() && self.is_passed()
+    }
+
+    /// Returns `true` if enough of its cases prove something; an exam that passed without says nothing.
+    #[must_use]
+    pub fn is_graded(&self) -> bool {
+        self.proof().n >= MIN_CASES
     }
 
     /// Returns `true` if the graded cases, all cases, and the attempts taken together passed.
