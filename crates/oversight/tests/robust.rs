@@ -155,6 +155,8 @@ fn hostile_texts_end_quickly() {
         "$(".repeat(20_000),
         format!("cat <<E\n{}\nE\n", "$((a".repeat(10)),
         format!("cat <<E\n{}\nE\n", "${a-$(b".repeat(10)),
+        "((np(".repeat(14),
+        "((np((np(\u{8}(np((np(np&d((np(~<np(np((np(np&n((npnp&n((np(n<np(np((np(np&n((np((".to_owned(),
         "(".repeat(20_000),
         "(".repeat(40) + &")".repeat(40),
         "((".repeat(20) + &"))".repeat(20),

@@ -7,7 +7,7 @@ pub const MAX_BYTES: usize = 512 * 1024;
 const MAX_BRACKETS: usize = 48;
 
 /// More open `((` than this make a parser that tries both readings of each take for ever.
-const MAX_DOUBLE: usize = 10;
+const MAX_DOUBLE: usize = 6;
 
 /// More braces that one word opens and does not close make the parser of brace expansion take for ever.
 const MAX_BRACES: usize = 6;
