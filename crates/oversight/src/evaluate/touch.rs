@@ -97,7 +97,7 @@ impl Evaluator<'_> {
             return;
         }
         let in_ours = self.state.directory.contains("/.r");
-        for path in programs::perhaps_read(name, arguments) {
+        for path in programs::perhaps_read(name, is_launcher, arguments) {
             if in_ours || path.contains(".r") {
                 self.touch(Touch::Read, path);
             }

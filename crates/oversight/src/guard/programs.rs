@@ -94,20 +94,18 @@ pub(super) fn value<'w>(arguments: &'w [String], options: &[&str]) -> Vec<&'w st
     found
 }
 
-/// Returns the words that a program may read as files, whatever it is known for: keys count there. The first words of
-/// programs that search are patterns, and what git reads is known.
+/// Returns the words beside its operands that a program may read as files, where keys count: all words of what starts
+/// others, the options of what only reads.
 pub(crate) fn perhaps_read<'w>(
     name: &str,
+    is_launcher: bool,
     arguments: &'w [String],
 ) -> impl Iterator<Item = &'w str> {
-    let reads_none = NAMERS.contains(name) || matches!(name, "echo" | "printf");
-    let by_option = READERS.contains(name) || name == "git";
+    let by_option = READERS.contains(name);
     let words = arguments
         .iter()
-        .filter(move |word| !reads_none && (!by_option || word.starts_with('-')));
-    let words = words.map(|word| word.rsplit(['=', '@']).next().unwrap_or(word));
-    // Patterns are those of searches.
-    words.filter(|word| !word.contains(['*', '?', '[']))
+        .filter(move |word| is_launcher || (by_option && word.starts_with('-')));
+    words.map(|word| word.rsplit(['=', '@']).next().unwrap_or(word))
 }
 
 /// All files that a program touches, as far as its words tell. `input` is what it reads, when that is known.

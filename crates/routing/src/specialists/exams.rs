@@ -21,7 +21,12 @@ impl Specialists {
         version: &Version,
     ) -> Result<Standing, OperateError> {
         let records = self.exams(&entry.role);
-        let newest = newest(&records, entry, version);
+        // An exam that grades nothing says nothing, unless it failed.
+        let speaks = |record: &&AuditRecord| {
+            let says = record.is_graded() || !passes(record.rate());
+            says && is_of(record, entry, version)
+        };
+        let newest = records.iter().rfind(speaks);
         let failed = newest.filter(|record| !record.is_passed());
         let state = self.usable_state()?;
         let halt = state.halts_for(&entry.role).versions;
@@ -74,19 +79,13 @@ impl Specialists {
     }
 }
 
-/// Returns the newest exam of a version with the backend that it has now; one that grades nothing says nothing, unless it
-/// failed.
+/// Returns the newest exam of a version with the backend that it has now.
 pub(super) fn newest<'a>(
     records: &'a [AuditRecord],
     entry: &Entry,
     version: &Version,
 ) -> Option<&'a AuditRecord> {
-    let speaks = |record: &AuditRecord| record.is_graded() || !passes(record.rate());
-    let mut own = records
-        .iter()
-        .rev()
-        .filter(|one| is_of(one, entry, version));
-    own.find(|record| speaks(record))
+    records.iter().rfind(|record| is_of(record, entry, version))
 }
 
 /// Returns `true` if an exam was taken by a version with the backend that it has now; an older record does not tell.
