@@ -90,7 +90,7 @@ pub trait Lookup {
     fn read(&self, path: &str) -> Content;
     /// The names in a directory; empty when there is none.
     fn list(&self, directory: &str) -> Vec<String>;
-    /// Whether there is a file or a folder of this name.
+    /// Returns `true` if there is a file or a folder of this name.
     fn has(&self, path: &str) -> bool {
         !matches!(self.read(path), Content::Missing) || !self.list(path).is_empty()
     }

@@ -37,10 +37,10 @@ pub fn outlives_its_terminal() -> bool {
     status.map_or(true, |status| ignores(&status, SIGHUP).unwrap_or(true))
 }
 
-/// How far behind others is worked that nobody waits for.
+/// The niceness of background work.
 const NICENESS: i32 = 10;
 
-/// Lets other processes go first, for work that nobody waits for.
+/// Lowers the priority of this process, for background work.
 pub fn stand_back() {
     let own = rustix::process::getpriority_process(None).unwrap_or(NICENESS);
     // Where the system refuses, it takes its turns like any other.

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::files::{self, FileError, Privacy};
+use crate::files::{self, FileError};
 use crate::sealed_files::{SealedFiles, short};
 use crate::trust::{Doubt, Trust};
 use crate::workspace::Workspace;
@@ -75,10 +75,7 @@ impl Seals {
         };
         let path = head_path(store, name);
         let bytes = store.sealed(&path, head)?;
-        files::write_plainly(&path, &bytes).or_else(|_| {
-            files::make_directory(files::parent(&path), Privacy::Secret)?;
-            files::write_plainly(&path, &bytes)
-        })?;
+        files::write_plainly(&path, &bytes)?;
         store.copy().keep(&path, &bytes);
         Ok(())
     }

@@ -339,14 +339,7 @@ mod tests {
         for (name, spoiled, change, said) in table {
             let mut record = audit(40, 0.0);
             record.answers.iter_mut().take(spoiled).for_each(change);
-            let found = assess(&Evidence {
-                audit: Some(&record),
-                audit_doubt: None,
-                windows: &Windows::default(),
-                run_log: Ok(()),
-                supply_chain: Ok(()),
-                shadow: AGREED,
-            });
+            let found = assess_exam(&record);
             assert_eq!(found.earned, u8::from(spoiled < 11), "{name}");
             assert_eq!(record.certifies(), spoiled < 11, "{name}");
             let size = found.checks.iter().find(|one| one.name == "audit size");
@@ -360,6 +353,18 @@ mod tests {
             );
             assert_eq!(says("add 1 cases with other inputs"), is_copied, "{name}");
         }
+    }
+
+    /// What an exam earns by itself, with nothing against it.
+    fn assess_exam(record: &AuditRecord) -> Assessment {
+        assess(&Evidence {
+            audit: Some(record),
+            audit_doubt: None,
+            windows: &Windows::default(),
+            run_log: Ok(()),
+            supply_chain: Ok(()),
+            shadow: AGREED,
+        })
     }
 
     /// The finding: an exam was repeated until it passed.
@@ -393,14 +398,7 @@ mod tests {
             ),
         ] {
             let record = audit(40, 0.0).after(before);
-            let found = assess(&Evidence {
-                audit: Some(&record),
-                audit_doubt: None,
-                windows: &Windows::default(),
-                run_log: Ok(()),
-                supply_chain: Ok(()),
-                shadow: AGREED,
-            });
+            let found = assess_exam(&record);
             assert_eq!(found.earned, earned, "{name}");
             assert_eq!(record.certifies(), earned == 1, "{name}");
             let exam = found.checks.first().unwrap();

@@ -170,7 +170,7 @@ impl Repository {
         })
     }
 
-    /// What comes back when one commit is undone.
+    /// Searches what comes back when one commit is undone.
     fn reverted(&self, commit: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
         let commit = self.commit_of(commit).ok_or(NotUnderstood)?;
         let parents = self.parents(&commit).ok_or(NotUnderstood)?;

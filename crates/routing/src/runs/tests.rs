@@ -146,10 +146,8 @@ fn whole_contests_that_were_taken_off_the_end_are_missed() {
     assert_eq!((lines, bad.len(), bad[0].line), (2, 1, 3), "{bad:?}");
 }
 
-/// The finding: an older log and its head, put back together, were believed.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "plays who puts files back")]
-fn an_older_log_that_was_put_back_counts_for_nothing_and_is_kept() {
+/// A workspace with a trust store, in a folder that lasts as long as the first part.
+fn initialised() -> (tempfile::TempDir, Workspace) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("repository");
     fs::create_dir_all(root.join(".role-os")).unwrap();
@@ -159,6 +157,14 @@ fn an_older_log_that_was_put_back_counts_for_nothing_and_is_kept() {
     };
     let workspace = Workspace::find(Some(&root), &environment).unwrap();
     base::trust::initialise(&workspace).unwrap();
+    (folder, workspace)
+}
+
+/// The finding: an older log and its head, put back together, were believed.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "plays who puts files back")]
+fn an_older_log_that_was_put_back_counts_for_nothing_and_is_kept() {
+    let (_folder, workspace) = initialised();
     let (seals, log) = (Seals::of(&workspace), path(&workspace));
     let head = log.with_added_extension("head");
     let found = || verify(&seals, &log, vec![Metric::v1()]).unwrap();
@@ -211,15 +217,7 @@ fn change_last(text: &str) -> String {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "plays a crash")]
 fn a_crash_between_the_log_and_the_trust_store_loses_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("repository");
-    fs::create_dir_all(root.join(".role-os")).unwrap();
-    let environment = base::environment::Environment {
-        state: Some(folder.path().join("state")),
-        ..Default::default()
-    };
-    let workspace = Workspace::find(Some(&root), &environment).unwrap();
-    base::trust::initialise(&workspace).unwrap();
+    let (_folder, workspace) = initialised();
     let (seals, log) = (Seals::of(&workspace), path(&workspace));
     let name = ".role-os/run_log.jsonl";
     append(&seals, &log, contest("1", "learn")).unwrap();
