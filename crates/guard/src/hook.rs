@@ -13,6 +13,7 @@ mod execution;
 mod given_code;
 mod half_characters;
 
+mod build_files;
 mod notes;
 mod outcome;
 mod own_code;
@@ -195,8 +196,8 @@ fn respond(
         _ => notes::write(desk, event, progress),
     };
     if event.kind == Kind::BeforeTool && !matches!(given, Answer::Deny(_) | Answer::Block(_)) {
-        let journal = desk.session(event).path_in(&desk.workspace.sessions_dir());
-        test_run::clear_caches(event, &journal, &desk.config.oversight.test_commands);
+        // A build whose beginning is not recorded proves nothing.
+        test_run::begin(desk, event).ok();
     }
     let given = match effects::begin(desk, event, &given, &approved) {
         Ok(()) => given,

@@ -41,6 +41,8 @@ pub enum Record {
     Plan(Plan),
     /// The agent wants to use a tool, and what was answered.
     Call(Box<Call>),
+    /// A call that builds, installs or tests begins, and what it can read beside the commit.
+    Building(Building),
     /// The tool has ended.
     Result(Outcome),
     /// The tool broke or was cut off.
@@ -87,6 +89,7 @@ impl Record {
             Self::Prompt(_) => "prompt",
             Self::Plan(_) => "plan",
             Self::Call(_) => "call",
+            Self::Building(_) => "building",
             Self::Result(_) => "result",
             Self::Failure(_) => "failure",
             Self::Stop(_) => "stop",
@@ -292,6 +295,31 @@ pub struct Call {
     pub act: Option<String>,
     /// How long the decision took, in microseconds.
     pub decided_us: u64,
+}
+
+/// What a build could read beside the commit from which the session started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Building {
+    /// The agent's name for the call.
+    pub call_id: String,
+    /// Code beside the diff that the session had written by then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own: Option<String>,
+    /// Changed files that say what is built.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<BuildFile>,
+}
+
+/// A changed file that a build may have run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BuildFile {
+    /// The path in the repository.
+    pub path: String,
+    /// Hashes of the lines in it that the commit does not have, where the file is a recipe.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<String>,
 }
 
 /// How a tool ended.

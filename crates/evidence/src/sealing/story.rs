@@ -218,6 +218,7 @@ impl<'a> Story<'a> {
             | Record::ConfigChange(_)
             | Record::Snapshot(_)
             | Record::Unwatched(_)
+            | Record::Building(_)
             | Record::Sealing(_)
             | Record::Sealed(_)
             | Record::Unknown => {}

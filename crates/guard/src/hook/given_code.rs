@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use base::files;
-use base::git::{self, Git};
+use base::git;
 use evidence::sealing::test_commands::loaders::setting_loads_code;
 use evidence::sealing::test_commands::setup::{choosing_part, is_setup};
 use evidence::sealing::test_commands::{Given, TestCommand};
@@ -84,29 +84,14 @@ impl Tree<'_> {
 
     /// Returns `true` if the commit from which the session started has these words.
     fn is_held(&self, before: &str, value: &str) -> bool {
-        let Some(base) = &self.own.before.base else {
-            return false;
-        };
-        let Ok(git) = Git::at(self.top) else {
-            return false;
-        };
-        let words = [format!("{before} {value}"), format!("{before}={value}")];
-        let [spaced, joined] = &words;
-        let search = ["grep", "-q", "-w", "-F", "-e", spaced, "-e", joined, base];
-        git.run(search, &[]).is_ok()
+        self.own
+            .is_held(&[format!("{before} {value}"), format!("{before}={value}")])
     }
 
     /// Settings that the session wrote, and that name such code.
     fn settings(&self) -> Option<String> {
-        let git = Git::at(self.top).ok()?;
-        let base = self.own.before.base.as_deref().unwrap_or("HEAD");
-        let list = |arguments: &[&str]| {
-            let listed = git.run(arguments, &[]).unwrap_or_default();
-            String::from_utf8_lossy(&listed).into_owned()
-        };
-        let changed = list(&["diff", "--name-only", "--no-renames", "-z", base]);
-        let new = list(&["ls-files", "-z", "--others", "--exclude-standard"]);
-        let mut names = changed.split('\0').chain(new.split('\0'));
+        let base = self.own.base();
+        let mut names = self.own.changed.paths().iter();
         names.find_map(|name| self.setting(name, base))
     }
 

@@ -1,9 +1,8 @@
 //! Whether a test run may have loaded code that this session put beside its diff.
 //!
-//! Files that git ignores, and those outside of the repository, are not in the diff. Builds, installers and test runs
-//! write there all the time, and what they write comes from the project. One rule tells the rest: such a file was put
-//! there by the session if a call named it as one that it writes, or if it changed while a call ran code of the
-//! session's own. When a file changed is taken from its `ctime`, which no program of a user can set.
+//! Files that git ignores, and those outside of the repository, are not in the diff. Such a file is the session's if it
+//! changed while a call ran that is not known to look, or to build, install or test what the diff and the project show.
+//! When a file changed is taken from its `ctime`, which no program of a user can set.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,16 +12,16 @@ use std::path::{Path, PathBuf};
 use base::environment;
 use base::git::{self, Git};
 use base::repository::Location;
+use evidence::journal::record::Building;
 use evidence::sealing::test_commands::effects::{Effects, Input, Role};
 use evidence::sealing::test_commands::loaders::{is_code, loads_code};
-use evidence::sealing::test_commands::setup::is_setup;
 use oversight::lookup::absolute;
+
+use super::build_files::Changed;
+use super::real_program::OF_PROJECT;
 
 /// Entries of folders that are looked at; where there are more, they cannot all be known.
 const MAX_ENTRIES: usize = 400_000;
-
-/// Longest file of settings that is compared.
-const MAX_SETTINGS: u64 = 1024 * 1024;
 
 /// Settings of the user by which runners load code, below the home.
 const OF_HOME: [&str; 6] = [
@@ -39,7 +38,7 @@ const OF_HOME: [&str; 6] = [
 pub(super) struct Before {
     /// Variables that were exported in a shell of the session.
     pub(super) exported: Vec<(String, String)>,
-    /// The calls before this one, oldest first.
+    /// The calls up to this one, oldest first.
     pub(super) calls: Vec<PastCall>,
     /// The start of the session, in nanoseconds since 1970.
     pub(super) began_ns: u64,
@@ -58,7 +57,11 @@ pub(super) struct PastCall {
     pub(super) until_ns: u64,
     /// It ran a command.
     pub(super) is_shell: bool,
+    /// It is the call of the event itself.
+    pub(super) is_this: bool,
     pub(super) effects: Effects,
+    /// What it could read, if it builds.
+    pub(super) building: Option<Building>,
 }
 
 /// What the session may have put beside its diff, in the repository around one folder.
@@ -66,10 +69,26 @@ pub(super) struct PastCall {
 pub(super) struct OwnCode<'b> {
     pub(super) top: PathBuf,
     pub(super) before: &'b Before,
-    /// Paths that calls named as those that they write.
-    named: Vec<PathBuf>,
-    /// When code of the session's own ran.
-    times: Vec<(u64, u64)>,
+    /// When calls ran whose writings are the session's.
+    times: Vec<Time>,
+    /// The files that the diff shows.
+    pub(super) changed: Changed,
+}
+
+/// A time in which what changes is the session's.
+#[derive(Debug)]
+struct Time {
+    from_ns: u64,
+    until_ns: u64,
+    /// Only what is at or below this path, where it is known.
+    below: Option<PathBuf>,
+}
+
+impl Time {
+    fn covers(&self, at: u64, path: &Path) -> bool {
+        let is_below = |place: &PathBuf| path.starts_with(place);
+        (self.from_ns..=self.until_ns).contains(&at) && self.below.as_ref().is_none_or(is_below)
+    }
 }
 
 /// Where a path leads.
@@ -87,92 +106,119 @@ impl<'b> OwnCode<'b> {
     pub(super) fn around(folder: &Path, before: &'b Before) -> Self {
         let top =
             Location::around(folder).map_or_else(|| folder.to_owned(), |location| location.top);
+        let base = before.base.as_deref().unwrap_or("HEAD");
         let mut own = Self {
+            changed: Changed::new(&top, base),
             top,
             before,
-            named: Vec::new(),
             times: Vec::new(),
         };
-        let mut has_undone = false;
         for call in &before.calls {
-            let effects = &call.effects;
-            for path in &effects.written {
-                let path = PathBuf::from(absolute(&call.cwd, path));
-                let path = fs::canonicalize(&path).unwrap_or(path);
-                if !own.named.contains(&path) {
-                    has_undone |= own.is_undone(&path);
-                    own.named.push(path);
-                }
-            }
-            let is_own = |input: &Input| own.is_own(input, call);
-            let is_own = effects.has_code
-                || effects.inputs.iter().any(is_own)
-                || effects.builds && has_undone;
-            // What only writes, writes only what is the session's.
-            let only_writes = !effects.written.is_empty() && call.is_shell && !effects.builds;
-            if is_own || only_writes {
-                let until_ns = if effects.stays {
-                    u64::MAX
-                } else {
-                    call.until_ns
-                };
-                own.times.push((call.from_ns, until_ns));
-            }
+            own.add(call);
         }
         own
     }
 
-    /// Returns `true` if a call ran a file that is not what the diff or the project shows.
-    fn is_own(&self, input: &Input, call: &PastCall) -> bool {
-        if input.path.contains('\u{1}') {
-            return false;
+    fn add(&mut self, call: &PastCall) {
+        let effects = &call.effects;
+        let until_ns = match effects.stays {
+            true => u64::MAX,
+            false => call.until_ns,
+        };
+        let time = |below| Time {
+            from_ns: call.from_ns,
+            until_ns,
+            below,
+        };
+        let only_looks = !effects.builds && effects.written.is_empty();
+        if effects.has_other
+            || call.is_shell && !only_looks && !effects.builds
+            || effects.builds && !self.is_of_project(call)
+        {
+            return self.times.push(time(None));
         }
-        let path = PathBuf::from(absolute(&call.cwd, &input.path));
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // A program may be named without its ending, a module of Python by dots.
-        let module = path.with_file_name(name.replace('.', "/"));
-        let others = [&path, &module].map(|path| path.with_added_extension("py"));
-        let script = path.with_added_extension("js");
-        let all = std::iter::once(path.clone()).chain(others).chain([script]);
-        let all: Vec<PathBuf> = all.collect();
-        let mut there = all.iter().filter(|path| path.exists()).peekable();
-        if there.peek().is_none() {
-            // It was there when the call ran, and is not any more.
-            let may_have_been = is_code(&name) || input.path.contains("./");
-            return all.iter().any(|path| self.named.contains(path))
-                || input.role != Role::Built && may_have_been;
+        for path in &effects.written {
+            let path = PathBuf::from(absolute(&call.cwd, path));
+            let path = fs::canonicalize(&path).unwrap_or(path);
+            self.times.push(time(Some(path)));
         }
-        let began_ns = self.before.began_ns;
-        let mut fresh = there.filter(|path| path.is_dir() || is_fresh(path, began_ns));
-        fresh.any(|path| {
-            if path.is_dir() && path.starts_with(&self.top) {
-                return false;
-            }
-            match self.place(path) {
-                Place::Inside => match input.role {
-                    Role::Built => false,
-                    Role::Script => true,
-                    Role::Other => is_fresh(path, call.until_ns),
-                },
-                Place::Outside(real) => holds_fresh(&real, began_ns),
-                Place::Beside(real) => self.holds(&real).is_some(),
-            }
-        })
     }
 
-    /// Returns `true` if a file that says what is built was written and is not in the diff any more.
-    fn is_undone(&self, path: &Path) -> bool {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let Some(inside) = path
-            .strip_prefix(&self.top)
-            .ok()
-            .filter(|_| is_setup(&name))
-        else {
+    /// Returns `true` if a build ran nothing but what the diff and the project show.
+    fn is_of_project(&mut self, call: &PastCall) -> bool {
+        let building = call.building.as_ref();
+        let building = building.filter(|building| building.own.is_none());
+        building.is_some_and(|building| self.changed.hold(&building.files))
+    }
+
+    /// The commit from which the session started.
+    pub(super) fn base(&self) -> &str {
+        self.before.base.as_deref().unwrap_or("HEAD")
+    }
+
+    /// Returns what a build in `cwd` would run, or is given, that neither the diff nor the project shows.
+    pub(super) fn input_of(&self, effects: &Effects, cwd: &str) -> Option<PathBuf> {
+        let mut inputs = effects.inputs.iter();
+        let own = inputs.find(|input| self.is_own(input, cwd))?;
+        Some(PathBuf::from(absolute(cwd, &own.path)))
+    }
+
+    fn is_own(&self, input: &Input, cwd: &str) -> bool {
+        if input.path.contains('\u{1}') {
+            return input.role != Role::Built;
+        }
+        let path = PathBuf::from(absolute(cwd, &input.path));
+        let is_changed = || match self.place(&path) {
+            Place::Inside => input.role == Role::Script && is_fresh(&path, self.before.began_ns),
+            Place::Outside(real) | Place::Beside(real) => self.is_written(&real),
+        };
+        let mut above = Path::new(cwd).ancestors();
+        match input.role {
+            Role::Built => path.exists() && is_changed(),
+            // An installer in the call may put a program there.
+            Role::Script if !path.exists() => {
+                !path.parent().is_some_and(|bin| bin.ends_with("bin"))
+            }
+            Role::Script => is_changed() || !self.is_usual(input, cwd),
+            Role::Tool => {
+                let has = |folder: &Path| {
+                    let mut bins = OF_PROJECT.iter();
+                    bins.any(|bin| folder.join(bin).join(&input.path).exists())
+                };
+                !above.any(has) || !self.is_usual(input, cwd)
+            }
+        }
+    }
+
+    /// Returns `true` if the session wrote a file, or code in a folder.
+    fn is_written(&self, path: &Path) -> bool {
+        let at = changed_ns(path).filter(|_| path.is_file());
+        at.is_some_and(|at| self.times.iter().any(|time| time.covers(at, path)))
+            || self.holds(path).is_some()
+    }
+
+    /// Returns `true` if a program of the project is given nothing but options and plain words, or what the project says
+    /// itself.
+    fn is_usual(&self, input: &Input, cwd: &str) -> bool {
+        let is_letter = |one: char| one.is_ascii_alphanumeric() || "_:@-".contains(one);
+        let is_plain = |word: &String| {
+            let path = Path::new(cwd).join(word);
+            word.chars().all(is_letter) && matches!(self.place(&path), Place::Inside)
+        };
+        let name = input.path.rsplit('/').next().unwrap_or_default();
+        input.arguments.iter().all(is_plain)
+            || self.is_held(&[format!("{name} {}", input.arguments.join(" "))])
+    }
+
+    /// Returns `true` if the commit from which the session started has one of these texts.
+    pub(super) fn is_held(&self, texts: &[String]) -> bool {
+        let Ok(git) = Git::at(&self.top) else {
             return false;
         };
-        let base = self.before.base.as_deref().unwrap_or("HEAD");
-        let old = git::file_at(&self.top, base, &inside.to_string_lossy()).ok();
-        base::files::read(path, MAX_SETTINGS).ok() == old
+        let mut search = vec!["grep", "-q", "-w", "-F"];
+        search.extend(texts.iter().flat_map(|text| ["-e", text]));
+        search.push(self.base());
+        self.before.base.is_some() && git.run(search, &[]).is_ok()
     }
 
     /// Returns where a path leads.
@@ -229,10 +275,9 @@ impl<'b> OwnCode<'b> {
         let mut settings = OF_HOME.iter().map(|file| home.join(file));
         let began_ns = self.before.began_ns;
         let setting = settings.find(|path| path.is_file() && is_fresh(path, began_ns));
-        let found = setting.or_else(|| self.found().into_iter().next());
-        found.map(|path| {
+        setting.or_else(|| self.found()).map(|path| {
             let path = path.display();
-            format!("`{path}` was written by the session, is not in the diff, and may be loaded; build or install it again in a call of its own")
+            format!("`{path}` was written by the session, is not in the diff, and may be loaded; remove it, then build or install it again in a call of its own")
         })
     }
 
@@ -251,59 +296,71 @@ impl<'b> OwnCode<'b> {
     }
 
     /// Returns code that the session put beside its diff.
-    fn found(&self) -> Vec<PathBuf> {
-        match (self.named.is_empty(), self.times.is_empty()) {
-            (true, true) => Vec::new(),
-            // Nothing else can be the session's.
-            (false, true) => {
-                let is_beside = |path: &&PathBuf| !matches!(self.place(path), Place::Inside);
-                let in_repository = |path: &&PathBuf| path.starts_with(&self.top);
-                let named = self.named.iter().filter(|path| path.exists());
-                let named = named.filter(in_repository).filter(is_beside);
-                self.collect(named.cloned().collect(), &|_, is_own| is_own)
-            }
-            _ => self.collect(self.places(), &|_, is_own| is_own),
+    pub(super) fn found(&self) -> Option<PathBuf> {
+        if self.times.is_empty() {
+            return None;
+        }
+        match self.places() {
+            Some(places) => self.collect(places, &|_, is_own| is_own).into_iter().next(),
+            None => Some(self.top.clone()),
         }
     }
 
     /// Removes compiled modules of Python that changed during the session, if a call may have forged one: they are made
     /// again from their sources.
     pub(super) fn clear_caches(&self) {
-        let is_other = |input: &Input| input.role != Role::Built;
-        let may_write = |call: &PastCall| {
-            let effects = &call.effects;
-            effects.has_code || !effects.written.is_empty() || effects.inputs.iter().any(is_other)
-        };
-        if !self.before.calls.iter().any(may_write) {
+        if self.times.is_empty() {
             return;
         }
         let is_compiled = |name: &OsStr| name.as_encoded_bytes().ends_with(b".pyc");
         let wanted = |path: &Path, _: bool| is_cached_module(path);
-        let fresh = self.collect_named(self.places(), &is_compiled, &wanted);
-        for path in fresh {
+        let places = self.places().unwrap_or_default();
+        for path in self.collect_named(places, &is_compiled, &wanted) {
             // One that stays is noticed after the run.
             fs::remove_file(path).ok();
         }
     }
 
-    /// The places beside the diff: what git ignores, repositories of their own, and the user's modules of Python.
-    fn places(&self) -> Vec<PathBuf> {
+    /// The places beside the diff: what git ignores, repositories of their own, links in the diff, and what runners load
+    /// from other folders. `None` if git does not tell.
+    fn places(&self) -> Option<Vec<PathBuf>> {
         let listed = |more: &[&str]| {
             let arguments = ["ls-files", "-z", "--others", "--exclude-standard"];
-            let git = Git::at(&self.top).ok();
-            let listed = git.and_then(|git| git.run([&arguments, more].concat(), &[]).ok());
-            let listed = String::from_utf8_lossy(&listed.unwrap_or_default()).into_owned();
+            let listed = Git::at(&self.top)
+                .ok()?
+                .run([&arguments, more].concat(), &[])
+                .ok()?;
+            let listed = String::from_utf8_lossy(&listed).into_owned();
             let entries = listed.split('\0').filter(|entry| !entry.is_empty());
-            entries.map(str::to_owned).collect::<Vec<String>>()
+            Some(
+                entries
+                    .map(|entry| self.top.join(entry))
+                    .collect::<Vec<PathBuf>>(),
+            )
         };
-        let ignored = listed(&["--ignored", "--directory"]);
-        let nested = listed(&[]).into_iter().filter(|entry| entry.ends_with('/'));
-        let in_repository = ignored
-            .into_iter()
-            .chain(nested)
-            .map(|entry| self.top.join(entry));
-        let modules = environment::home().map(|home| home.join(".local/lib"));
-        in_repository.chain(modules).collect()
+        let mut places = listed(&["--ignored", "--directory"])?;
+        let is_other = |path: &PathBuf| path.is_symlink() || path.is_dir();
+        places.extend(listed(&[])?.into_iter().filter(is_other));
+        let above = self.top.ancestors().skip(1);
+        places.extend(above.map(|folder| folder.join("node_modules")));
+        let home = environment::home().unwrap_or_default();
+        places
+            .extend([".local/lib", ".node_modules", ".node_libraries"].map(|name| home.join(name)));
+        let path = environment::absolute_search_path().unwrap_or_default();
+        for bin in std::env::split_paths(&path) {
+            let lib = bin
+                .parent()
+                .and_then(|prefix| fs::canonicalize(prefix.join("lib")).ok());
+            let entries = lib.into_iter().flat_map(fs::read_dir).flatten().flatten();
+            let is_loaded = |entry: &fs::DirEntry| {
+                let name = entry.file_name();
+                name.as_encoded_bytes().starts_with(b"python3") || name == "node"
+            };
+            places.extend(entries.filter(is_loaded).map(|entry| entry.path()));
+        }
+        places.sort();
+        places.dedup();
+        Some(places)
     }
 
     /// Returns the files at or below some places that a runner may load, that changed during the session and that are
@@ -344,8 +401,7 @@ impl<'b> OwnCode<'b> {
                 }
             };
             let at = changed_at(&facts);
-            let mut times = self.times.iter();
-            let is_during = times.any(|(from, until)| (*from..=*until).contains(&at));
+            let is_during = self.times.iter().any(|time| time.covers(at, &path));
             if facts.is_dir() {
                 // What is new in a folder changes both of its times, its own move only one.
                 let is_moved =
@@ -364,8 +420,7 @@ impl<'b> OwnCode<'b> {
                 }));
                 continue;
             }
-            let is_named = || self.named.iter().any(|named| path.starts_with(named));
-            let is_own = is_during || next.is_brought || is_named();
+            let is_own = is_during || next.is_brought;
             let is_fresh = at > self.before.began_ns;
             if is_fresh && may_be_loaded(&path, &facts) && is_wanted(&path, is_own) {
                 found.push(path);
@@ -407,18 +462,13 @@ fn may_be_loaded(path: &Path, facts: &fs::Metadata) -> bool {
     is_code(&name) || facts.is_symlink() || facts.permissions().mode() & 0o111 != 0
 }
 
-/// Returns `true` for `__pycache__/a.cpython-313.pyc` beside `a.py`.
+/// Returns `true` for `__pycache__/a.cpython-313.pyc`, which is never loaded without its source.
 fn is_cached_module(path: &Path) -> bool {
     let is_compiled = path.extension().is_some_and(|ending| ending == "pyc");
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.split('.').next().unwrap_or_default();
-    let folder = path
-        .parent()
-        .filter(|folder| folder.ends_with("__pycache__"));
-    let source = folder
-        .and_then(Path::parent)
-        .map(|above| above.join(format!("{stem}.py")));
-    is_compiled && source.is_some_and(|source| source.is_file())
+    is_compiled
+        && path
+            .parent()
+            .is_some_and(|folder| folder.ends_with("__pycache__"))
 }
 
 /// Returns `true` if a file, or the link to it, changed since the session began.

@@ -17,7 +17,8 @@ use super::own_code::is_fresh;
 const MAX_SCRIPT: u64 = 64 * 1024;
 
 /// Directories of a project in which package managers put programs.
-const OF_PROJECT: [&str; 4] = [".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin"];
+pub(super) const OF_PROJECT: [&str; 4] =
+    [".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin"];
 
 /// How the lines of a Python entry point begin, beside the import of its module.
 const PYTHON_LINES: [&str; 10] = [

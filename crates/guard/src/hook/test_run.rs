@@ -6,19 +6,21 @@ use std::path::Path;
 
 use evidence::sealing::test_commands::effects::{Effects, effects};
 use evidence::sealing::test_commands::{Credit, Selection, TestCommand};
-use evidence::sealing::test_commands::{exports, runs_tests, scripts_behind};
+use evidence::sealing::test_commands::{exports, scripts_behind};
 use oversight::lookup::{Lookup as _, absolute};
 use oversight::tools::shell_command;
 use serde_json::Value;
 
+use super::desk::Desk;
 use super::given_code;
 use super::own_code::{Before, OwnCode, PastCall};
 use super::real_program::{self, Scene};
 use crate::agents::Event;
 use base::command_lookup::Disk;
+use base::files::FileError;
 use base::repository::Location;
 use evidence::journal::read::Reader;
-use evidence::journal::record::{Outcome, Record};
+use evidence::journal::record::{Building, Outcome, Record};
 
 /// Stands for a part of a path that only a run would know.
 const UNKNOWN: char = '\u{1}';
@@ -76,15 +78,30 @@ pub(super) fn observe(
     outcome.folder = Some(folder.to_string_lossy().into_owned());
 }
 
-/// Removes what only caches the project's code, where the session may have changed it, before a test run loads it.
-pub(super) fn clear_caches(event: &Event, journal: &Path, own_tests: &[String]) {
+/// Before a call that builds or tests: removes what only caches the project's code, where the session may have changed it,
+/// and records what the call can read beside the commit.
+pub(super) fn begin(desk: &Desk<'_>, event: &Event) -> Result<(), FileError> {
+    let own_tests = &desk.config.oversight.test_commands;
     let command = shell_command(&event.tool, &event.input).unwrap_or_default();
-    let cwd = event.cwd.as_deref().map(Path::new);
-    let Some(cwd) = cwd.filter(|_| runs_tests(&command, own_tests)) else {
-        return;
+    let effects = effects(&command, own_tests);
+    let Some(cwd) = event.cwd.as_deref().filter(|_| effects.builds) else {
+        return Ok(());
     };
-    let (_, before) = call(journal, &event.call_id, own_tests);
-    OwnCode::around(cwd, &before).clear_caches();
+    let mut journal = desk.journal(event)?;
+    let (_, mut before) = call(journal.path(), &event.call_id, own_tests);
+    before.calls.retain(|call| !call.is_this);
+    let own = OwnCode::around(Path::new(cwd), &before);
+    own.clear_caches();
+    // An installer does not load what lies there.
+    let found = own.input_of(&effects, cwd);
+    let found = found.or_else(|| own.found().filter(|_| effects.runs_project));
+    let building = Building {
+        call_id: event.call_id.clone(),
+        own: found.map(|path| path.to_string_lossy().into_owned()),
+        files: own.changed.run_by(&command, &effects),
+    };
+    journal.push(desk.agent.name(), desk.now_ns, Record::Building(building));
+    journal.commit(false)
 }
 
 /// The directory of the call, and what the session did before it. A journal that cannot be read tells neither.
@@ -103,6 +120,13 @@ fn call(journal: &Path, call_id: &str, own_tests: &[String]) -> (Option<String>,
         let last_ns = std::mem::replace(&mut last_ns, line.time_ns);
         let call = match line.record {
             Record::Call(call) => call,
+            Record::Building(building) => {
+                let mut calls = running.iter_mut().rev();
+                if let Some((_, past)) = calls.find(|(id, _)| *id == building.call_id) {
+                    past.building = Some(building);
+                }
+                continue;
+            }
             Record::Result(outcome) | Record::Failure(outcome) => {
                 let ended = running.iter_mut().rev();
                 let mut ended = ended.filter(|(id, _)| *id == outcome.call_id);
@@ -124,19 +148,21 @@ fn call(journal: &Path, call_id: &str, own_tests: &[String]) -> (Option<String>,
             }
             _ => continue,
         };
-        if call.call_id == call_id {
-            cwd = Some(call.cwd);
-        } else if call.recorded != "denied" {
+        let is_this = call.call_id == call_id;
+        cwd = Some(&call.cwd).filter(|_| is_this).cloned().or(cwd);
+        if call.recorded != "denied" {
             let command = shell_command(&call.tool, &call.input);
             before
                 .exported
                 .extend(command.iter().flat_map(|command| exports(command)));
             let past = PastCall {
+                is_this,
                 is_shell: command.is_some(),
                 effects: effects_of(command.as_deref(), &call.tool, &call.input, own_tests),
                 cwd: call.cwd,
                 from_ns: line.time_ns.saturating_sub(SLACK_NS).max(last_ns),
                 until_ns: u64::MAX,
+                building: None,
             };
             running.push((call.call_id, past));
         }
@@ -160,7 +186,7 @@ fn effects_of(command: Option<&str>, tool: &str, input: &Value, own_tests: &[Str
         }
         None => Effects {
             written: edited(input).into_iter().collect(),
-            has_code: tool.contains("__"),
+            has_other: tool.contains("__"),
             ..Effects::default()
         },
     }

@@ -30,6 +30,7 @@ mod seal;
 mod sealed_sessions;
 
 mod outcomes;
+mod outcomes_beside;
 
 mod strangers_programs;
 

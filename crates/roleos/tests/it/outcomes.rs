@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,12 +11,14 @@ use crate::hook::{hook, tell};
 use crate::sealed_sessions::{git, repository};
 use crate::workspace::Workspace;
 
-const PASSES: &str = "============================= test session starts ==============================\ncollected 2 items\n\nt.py ..                                                                  [100%]\n\n============================== 2 passed in 0.01s ===============================\n";
+pub(crate) const PASSES: &str = "============================= test session starts ==============================\ncollected 2 items\n\nt.py ..                                                                  [100%]\n\n============================== 2 passed in 0.01s ===============================\n";
 const ONE: &str = "============================= test session starts ==============================\ncollected 2 items / 1 deselected / 1 selected\n\nt.py .                                                                   [100%]\n\n======================= 1 passed, 1 deselected in 0.01s ========================\n";
 const FAILS: &str = "============================= test session starts ==============================\ncollected 2 items\n\nt.py F.                                                                  [100%]\n\n=========================== short test summary info ============================\nFAILED t.py::test_a - assert 0\n========================= 1 failed, 1 passed in 0.01s ==========================\n";
 
 /// One step of a scripted session.
-enum Step {
+pub(crate) enum Step {
+    /// A command that really runs, in a shell.
+    Do(&'static str),
     /// A command, what it printed, and whether it failed.
     Run(&'static str, &'static str, bool),
     /// The agent's tool for edits reports a change of this file, which really happens.
@@ -34,15 +37,15 @@ enum Step {
     Remove(&'static str),
 }
 
-use Step::{Begin, By, Change, Edit, Link, Remove, Run, Write};
+use Step::{Begin, By, Change, Do, Edit, Link, Remove, Run, Write};
 
 /// What the bundle of a session says.
-struct Sealed {
-    outcome: String,
+pub(crate) struct Sealed {
+    pub(crate) outcome: String,
     agreement: String,
     /// The replay as people read it.
-    story: String,
-    facts: Value,
+    pub(crate) story: String,
+    pub(crate) facts: Value,
     retries: u64,
 }
 
@@ -55,7 +58,7 @@ fn play(steps: &[Step]) -> Sealed {
     play_in(&repository(""), steps)
 }
 
-fn play_in(workspace: &Workspace, steps: &[Step]) -> Sealed {
+pub(crate) fn play_in(workspace: &Workspace, steps: &[Step]) -> Sealed {
     let say = |name: &str, more: Value| {
         let mut event = json!({
             "session_id": "s",
@@ -108,6 +111,18 @@ fn play_in(workspace: &Workspace, steps: &[Step]) -> Sealed {
                     true => write_program(workspace, file, text),
                     false => drop(workspace.write(file, text)),
                 }
+                let mut done = call;
+                done["tool_response"] = json!({ "stdout": "", "stderr": "" });
+                say("PostToolUse", done);
+            }
+            Do(command) => {
+                let call = json!({ "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id });
+                say("PreToolUse", call.clone());
+                std::thread::sleep(Duration::from_millis(20));
+                let mut shell = Command::new("sh");
+                let shell = shell.args(["-c", command]).current_dir(workspace.root());
+                let ran = shell.env("HOME", workspace.path("home")).output().unwrap();
+                assert!(ran.status.success(), "{command}: {ran:?}");
                 let mut done = call;
                 done["tool_response"] = json!({ "stdout": "", "stderr": "" });
                 say("PostToolUse", done);

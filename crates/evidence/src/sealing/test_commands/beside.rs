@@ -6,7 +6,7 @@ use shell::ir::{
 };
 use shell::words::names;
 
-use super::programs::{self, after_options, is_in, is_one_of, name_of};
+use super::programs::{self, after_options, is_in, is_one_of, is_python, name_of};
 use super::{Credit, NUMBER, UNKNOWN, is_unknown, plain_words};
 
 /// Programs that print nothing, or only a few words of their own.
@@ -40,6 +40,36 @@ const BUILDERS: &[(&str, &str)] = &[
 const CHECKERS: &[&str] = names!(
     "make gmake cmake ninja tsc ruff black mypy flake8 isort eslint prettier gofmt rustfmt mvn mvnw gradle gradlew"
 );
+
+/// Programs that make what the project says from its files.
+const MAKERS: &[&str] = names!(
+    "venv virtualenv webpack rollup esbuild vite swc babel gulp grunt parcel turbo nx lerna next nuxt ng protoc buf meson \
+    bazel bazelisk buck2 maturin cython sbt ant stack cabal dune mix zig flutter swift javac rustc gcc g++ cc clang clang++ \
+    msbuild pre-commit"
+);
+
+/// Verbs of builders that print text of the command line or start programs of the project.
+const MORE_VERBS: &[(&str, &str)] = &[
+    (
+        "cargo",
+        "run|r|doc|bench|add|remove|rm|install|vendor|tree|metadata|nextest|test|t",
+    ),
+    ("go", "run|get|work|test|tool"),
+    (
+        "npm",
+        "rebuild|prune|dedupe|uninstall|add|audit|ls|outdated",
+    ),
+    ("pnpm", "add|rebuild|prune|remove|build"),
+    ("yarn", "add|remove|build|"),
+    ("bun", "add|remove|build"),
+    ("pip", "uninstall|list|show|freeze|check"),
+    ("pip3", "uninstall|list|show|freeze|check"),
+    ("uv", "add|remove|build"),
+    ("poetry", "add|remove|build|update"),
+    ("bundle", "update|add"),
+    ("composer", "require|update|dump-autoload"),
+    ("dotnet", "run|publish|add|clean|tool|ef"),
+];
 
 /// Files below the user's home that tools tell their users to source.
 const ENVIRONMENTS: [&str; 3] = ["/.cargo/env", "/.nvm/nvm.sh", "/.asdf/asdf.sh"];
@@ -96,11 +126,37 @@ pub(super) fn is_builder(words: &[String]) -> bool {
         return false;
     };
     let name = name_of(program);
-    let first = after_options(arguments).first().map_or("", String::as_str);
-    let is_known = |(program, verbs): &(&str, &str)| {
-        *program == name && (name != "git" || is_one_of(verbs, first))
-    };
-    is_in(CHECKERS, name) || programs::is_of_projects(name) || BUILDERS.iter().any(is_known)
+    let has = |options: &str| arguments.iter().any(|word| is_one_of(options, word));
+    match name {
+        "git" => false,
+        // These copy, remove, or run what they are given.
+        "cmake" => !has("-E|-P*"),
+        "make" | "gmake" => !has("--eval*|-E*"),
+        _ if is_in(CHECKERS, name) || is_in(MAKERS, name) || programs::is_target(name) => true,
+        _ if is_python(name) || matches!(name, "php" | "ruby") => {
+            let script = arguments.first().map_or("", |word| base_name(word));
+            matches!(script, "manage.py" | "setup.py" | "artisan" | "rails")
+        }
+        _ => {
+            let verb = after_options(arguments).first().map_or("", String::as_str);
+            let mut all = BUILDERS.iter().chain(MORE_VERBS);
+            all.any(|(program, verbs)| *program == name && is_one_of(verbs, verb))
+        }
+    }
+}
+
+/// Returns `true` if a builder installs and runs no code of the project but what its settings name for that.
+pub(super) fn is_installer(words: &[String]) -> bool {
+    let (program, arguments) = words
+        .split_first()
+        .map_or(("", words), |(one, rest)| (one, rest));
+    let verb = after_options(arguments).first().map_or("", String::as_str);
+    let is_known = is_one_of(
+        "install|i|ci|add|sync|fetch|update|lock|restore|mod|venv|pip|get",
+        verb,
+    );
+    is_known && !is_in(CHECKERS, name_of(program))
+        || is_in(&["venv", "virtualenv"], name_of(program))
 }
 
 /// Returns whether a sourced script is one that an installer wrote: the `activate` of an environment, or a file below the

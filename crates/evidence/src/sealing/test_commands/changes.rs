@@ -9,16 +9,17 @@ use super::{is_unknown, own_words, plain_word, plain_words};
 
 /// Programs that change no file, whatever their arguments are.
 const READERS: &[&str] = names!(
-    "ls cat head tail less more grep egrep fgrep rg wc echo printf pwd cd pushd popd which type whereis stat file tree \
-    du df env printenv date true false : test [ sort uniq cut tr diff cmp jq ps sleep export set unset id whoami uname \
-    nproc basename dirname realpath readlink seq history man"
+    "ls cat head tail grep egrep fgrep rg wc echo printf pwd cd pushd popd which type whereis stat file du df env printenv \
+    date true false : test [ cut tr diff cmp jq ps sleep export set unset id whoami uname nproc basename dirname realpath \
+    readlink seq"
 );
 
 /// First words of `git` after which the working tree is as it was.
 const GIT_READS: &str = "status|diff|log|show|branch|rev-parse|blame|ls-files|ls-tree|grep|describe|remote|add|commit|push|fetch|tag|config|cat-file|shortlog|reflog";
 
-/// Options with which a reader writes.
-const WRITES: &[&str] = names!("-delete -exec -execdir -ok -fprint -fls -i --in-place");
+/// Options with which a reader writes or starts a program.
+const WRITES: &str =
+    "-delete|-exec*|-ok*|-fprint*|-fls*|--output*|--ext-diff|--open*|-O*|--pre*|--textconv";
 
 /// Returns `true` unless the command is known to change no file of the project. A test run is taken to change none.
 #[must_use]
@@ -67,20 +68,54 @@ pub(super) fn reads(words: &[String], own: &[Vec<&str>]) -> bool {
         return true;
     };
     let name = name_of(program);
-    let writes = arguments.iter().any(|word| is_in(WRITES, word));
+    let writes = arguments.iter().any(|word| is_one_of(WRITES, word));
+    let options = |letters: &str| {
+        let mut options = arguments.iter().filter_map(|word| word.strip_prefix('-'));
+        options.all(|flags| {
+            flags
+                .chars()
+                .all(|one| one.is_ascii_digit() || letters.contains(one))
+        })
+    };
     match name {
         "git" => {
             let verb = after_options(arguments).first().map_or("", String::as_str);
-            is_one_of(GIT_READS, verb)
+            let mut before = arguments.iter().take_while(|word| *word != verb);
+            let is_new_branch = matches!(arguments, [verb, flag, _] if matches!((verb.as_str(), flag.as_str()), ("checkout", "-b") | ("switch", "-c")));
+            (is_new_branch || is_one_of(GIT_READS, verb))
+                && !writes
+                && before.all(|word| word != "-c" && !word.contains('='))
         }
         // Its data is no file of the project.
         "coverage" => true,
-        "find" => !writes,
-        "sed" => !writes && !arguments.iter().any(|word| word.starts_with("-i")),
-        "awk" => !arguments
-            .iter()
-            .any(|word| word.contains(['>', '|']) || word.contains("system")),
-        "sort" => !arguments.iter().any(|word| word.starts_with("-o")),
+        "find" | "rg" => !writes,
+        // Lines are printed by their numbers.
+        "sed" => {
+            let is_plain = |word: &String| {
+                word.bytes()
+                    .all(|byte| b"0123456789,$p;q= ".contains(&byte))
+            };
+            options("nEru")
+                && arguments
+                    .iter()
+                    .find(|word| !word.starts_with('-'))
+                    .is_some_and(is_plain)
+        }
+        "awk" => !arguments.iter().any(|word| {
+            word.starts_with('-') && !word.starts_with("-F")
+                || word.contains(['>', '|', '@'])
+                || word.contains("system")
+        }),
+        "sort" => options("nrukfbhVst,."),
+        "uniq" => {
+            options("cdui")
+                && arguments
+                    .iter()
+                    .filter(|word| !word.starts_with('-'))
+                    .count()
+                    < 2
+        }
+        "tree" => options("aLdIP"),
         "tee" => arguments
             .iter()
             .all(|word| is_device(word) || word.starts_with('-')),

@@ -117,7 +117,7 @@ const WRAPPERS: &[&str] = names!(
 );
 
 /// Shells that read a script or a text.
-const SHELLS: &[&str] = names!("bash sh zsh dash ksh");
+pub(super) const SHELLS: &[&str] = names!("bash sh zsh dash ksh");
 
 /// Options after which no test runs; `*` ends a beginning.
 const IDLE: &str =
@@ -172,11 +172,9 @@ pub(super) fn behind(words: &[String]) -> (&[String], bool) {
     (words, stays)
 }
 
-/// Returns `true` if a program builds, tests or runs what the project says, by its name alone.
-pub(super) fn is_of_projects(name: &str) -> bool {
-    is_in(TARGETS, name)
-        || is_in(RUNNERS, name)
-        || VERBS.iter().any(|(program, _)| *program == name)
+/// Returns `true` if a program is given targets of the project, or only runs tests.
+pub(super) fn is_target(name: &str) -> bool {
+    is_in(TARGETS, name) || is_in(RUNNERS, name)
 }
 
 /// Returns `true` if a program runs its arguments on another machine or in another file system.
@@ -408,7 +406,7 @@ fn is_test_file(path: &str) -> bool {
 }
 
 /// Returns `true` for an interpreter of Python, with a version or without.
-fn is_python(name: &str) -> bool {
+pub(super) fn is_python(name: &str) -> bool {
     let version = name
         .strip_prefix("python")
         .unwrap_or(if name == "py" { "" } else { "-" });

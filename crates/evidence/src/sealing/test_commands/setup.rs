@@ -16,6 +16,11 @@ const FILES: &[&str] = names!(
     mocha.opts CTestTestfile.cmake build.gradle build.gradle.kts pom.xml composer.json package.json pyproject.toml"
 );
 
+/// Names of files that say what a build runs.
+const RECIPES: &[&str] = names!(
+    "CMakeLists.txt setup.py meson.build Taskfile.yml gulpfile.js Gruntfile.js BUILD BUILD.bazel .npmrc .yarnrc.yml"
+);
+
 /// How the names of others begin.
 const BEGINNINGS: &[&str] = names!(
     "jest.config. jest.setup. vitest.config. vitest.workspace. vite.config. .mocharc karma.conf. playwright.config. \
@@ -41,6 +46,17 @@ pub fn is_setup(name: &str) -> bool {
             .any(|beginning| name.starts_with(beginning))
 }
 
+/// Returns `true` if a file of this name says what a build runs, or which tests run.
+#[must_use]
+pub fn is_recipe(name: &str) -> bool {
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_build = name.starts_with("build.") || name.contains(".config.");
+    is_setup(name)
+        || is_build
+        || is_in(RECIPES, name)
+        || is_in(names!("mk cmake gradle gyp"), ending)
+}
+
 /// Returns the part of such a file that may choose tests.
 #[must_use]
 pub fn choosing_part(name: &str, text: &str) -> String {
@@ -56,7 +72,7 @@ fn of_manifest(text: &str) -> String {
         return text.to_owned();
     };
     manifest.retain(|key, _| !is_in(OTHER_KEYS, key));
-    Value::Object(manifest).to_string()
+    format!("{:#}", Value::Object(manifest))
 }
 
 fn of_tables(text: &str) -> String {
