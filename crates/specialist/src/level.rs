@@ -25,6 +25,9 @@ impl Level {
         Self(number.min(9))
     }
 
+    /// The highest one that evidence earns.
+    pub const HIGHEST: Self = Self(3);
+
     /// From here on a version is stable; below, it is experimental.
     pub const STABLE: Self = Self(2);
 

@@ -260,6 +260,7 @@ fn examined(workspace: &Workspace, id: &str, exam: &str, right: usize) {
         version: id,
         model_id: id,
         subject: "",
+        identity: "",
         finished_at: if exam == "one" {
             "2026-09-03T10:00:01Z"
         } else {
