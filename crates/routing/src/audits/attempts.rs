@@ -19,9 +19,13 @@ pub struct Attempts<'a> {
 }
 
 impl<'a> Attempts<'a> {
-    /// Reads those so far. `identity` is what [`specialist::registry::Entry::identity`] returns.
+    /// Reads those so far: of what [`specialist::registry::Entry::identity`] returns, and older ones of the version.
     #[must_use]
-    pub fn of(seals: &'a Seals, records: &Path, role: &str, identity: &str) -> Self {
+    pub fn of(
+        seals: &'a Seals,
+        records: &Path,
+        (role, version, identity): (&str, &str, &str),
+    ) -> Self {
         let name = json!(["attempts", role, identity]).to_string();
         let mut list: Vec<Attempt> = seals.head(&name).ok().flatten().unwrap_or_default();
         for (_, record) in super::all(records) {
@@ -37,8 +41,10 @@ impl<'a> Attempts<'a> {
                             && known.version == one.version
                     })
             };
+            let untold = record.untold_attempt();
             let new: Vec<Attempt> = record.attempts.into_iter().filter(is_new).collect();
             list.extend(new);
+            list.extend(untold.filter(|one| one.version == version));
         }
         list.sort_by_cached_key(|one| clock::parse(&one.finished_at));
         Self { seals, name, list }

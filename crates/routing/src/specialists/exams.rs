@@ -52,7 +52,8 @@ impl Specialists {
 
     pub(super) fn attempts(&self, entry: &Entry, version: &Version) -> Attempts<'_> {
         let identity = entry.identity(version);
-        Attempts::of(&self.seals, &self.paths().audits, &entry.role, &identity)
+        let whose = (entry.role.as_str(), version.id.as_str(), identity.as_str());
+        Attempts::of(&self.seals, &self.paths().audits, whose)
     }
 
     /// Says what came of an attempt, as its record has it where that is still there.

@@ -66,8 +66,8 @@ pub enum OperateError {
     /// A new role needs an address.
     #[error("role `{0}` is new and needs a backend")]
     NoBackend(String),
-    /// No evidence can earn the level.
-    #[error("`certified_level` is `{0}`; versions are certified from L0 to L3")]
+    /// No certificate names the level.
+    #[error("`certified_level` is `{0}`; certificates name L0 to L5")]
     NoSuchLevel(String),
     /// The version is no version.
     #[error("a version must be a JSON object with an `id`")]

@@ -166,13 +166,32 @@ impl AuditRecord {
         let counts = |one: &Attempt| one.counted_for(&own).1 > 0;
         self.attempts = earlier.into_iter().filter(counts).collect();
         self.attempts.push(own);
-        let passed = self.is_passed();
-        // One that grades too little says nothing, unless it failed.
-        let tells = self.is_graded() || !passes(self.rate());
+        let passed = self.verdict();
         if let Some(own) = self.attempts.last_mut() {
-            own.passed = tells.then_some(passed);
+            own.passed = passed;
         }
         self
+    }
+
+    /// Returns whether it passed; one that grades too little says nothing, unless it failed.
+    fn verdict(&self) -> Option<bool> {
+        let tells = self.is_graded() || !passes(self.rate());
+        tells.then(|| self.is_passed())
+    }
+
+    /// Returns the attempt of an older record, which does not tell what answered.
+    #[must_use]
+    pub fn untold_attempt(&self) -> Option<Attempt> {
+        let found = self.proof();
+        self.subject.is_none().then(|| Attempt {
+            finished_at: self.finished_at.clone(),
+            version: self.version.clone(),
+            exam_hash: self.exam_hash.clone(),
+            passed: self.verdict(),
+            right: found.hits,
+            total: found.n,
+            ..Attempt::default()
+        })
     }
 
     /// Returns the attempts that count for this exam, taken together. An older record has none but itself.

@@ -182,7 +182,7 @@ impl<'a> Exam<'a> {
         let now = || clock::text(clock::now_ns() / 1_000_000 * 1_000_000);
         let identity = entry.identity(version);
         let records = &self.specialists.paths().audits;
-        let mut attempts = Attempts::of(seals, records, &entry.role, &identity);
+        let mut attempts = Attempts::of(seals, records, (&entry.role, &version.id, &identity));
         let (unfinished, mut answers) =
             Unfinished::open(seals, &path, &self.set, &self.metric, self.fresh)?;
         if self.fresh {
