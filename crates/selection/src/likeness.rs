@@ -1,8 +1,8 @@
 //! Which inputs show the same thing. A claim is shown on inputs that differ, so what costs nothing to add to an input must
 //! not make another one of it: digits, punctuation, letter case, word order, a field beside the text, one word in ten.
 //!
-//! An input is the set of its words. Its numbers belong to it only where they outnumber its words: a table of
-//! measurements consists of them, a ticket is made another one by a number that is appended.
+//! An input is the set of its words. Its numbers belong to it only where it has few words and more numbers: a table of
+//! measurements consists of them, a ticket stays the same ticket however many are appended.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +13,9 @@ use unicode_normalization::UnicodeNormalization as _;
 
 /// Symbols that change what a number after them means.
 const MEANING: &str = "+-*/=<>.%^";
+
+/// With so many words an input is a text, and its numbers do not tell it from another.
+const FEW: usize = 4;
 
 /// Returns what an input consists of, in order and each once; the input itself where that is nothing.
 #[must_use]
@@ -50,7 +53,7 @@ fn tokens(input: &str) -> BTreeSet<String> {
         mut words,
         mut numbers,
     } = found;
-    if words.is_empty() || words.len() < numbers.len() {
+    if words.len() < FEW && words.len() < numbers.len() {
         words.append(&mut numbers);
     }
     if words.is_empty() {
@@ -145,6 +148,11 @@ mod tests {
         for (one, other, is_same) in [
             (ticket.clone(), format!("{TICKET} ---5"), true),
             (ticket.clone(), format!("{TICKET} 1 1 1 1 7"), true),
+            (
+                format!("{TICKET} 1 2 3 4 5 6 7 8 9 10 11 12 13"),
+                format!("{TICKET} 21 22 23 24 25 26 27 28 29 30 31 32 33"),
+                true,
+            ),
             (ticket.clone(), format!("[a8f3-17c2] {TICKET}"), true),
             (json(TICKET, ""), json(TICKET, r#","n":17"#), true),
             (
