@@ -212,6 +212,20 @@ impl AuditRecord {
         }
     }
 
+    /// Returns what it came to, in words.
+    #[must_use]
+    pub fn said(&self) -> String {
+        format!(
+            "{} of {} cases passed, {} verifier failures, {} wrong answers ({}); {}",
+            self.passed,
+            self.cases,
+            self.verifier_failures,
+            self.wrong_answers,
+            self.finished_at,
+            self.pooled().said()
+        )
+    }
+
     /// Says how often the exam was taken, and what to do where that is why it does not count.
     #[must_use]
     pub fn attempts_said(&self) -> String {

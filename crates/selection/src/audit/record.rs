@@ -409,20 +409,6 @@ impl AuditRecord {
         (self.mean_reward, mean_reward)
     }
 
-    /// Returns what it came to, in words.
-    #[must_use]
-    pub fn said(&self) -> String {
-        format!(
-            "{} of {} cases passed, {} verifier failures, {} wrong answers ({}); {}",
-            self.passed,
-            self.cases,
-            self.verifier_failures,
-            self.wrong_answers,
-            self.finished_at,
-            self.pooled().said()
-        )
-    }
-
     /// The pass rate with its bounds.
     #[must_use]
     pub fn rate(&self) -> Rate {
