@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::runs;
 use crate::specialists::Specialists;
 use base::files::{self, Action, FileError, Lock};
+use base::seals::Seals;
 use base::workspace::Workspace;
 
 /// Longest name of a dispatch.
@@ -41,6 +42,9 @@ const FLOOR: f64 = 0.8;
 
 /// Weight of the structure when quality is measured, as the published metric has it.
 const ALPHA: f64 = 0.4;
+
+/// Under which name the last line is known.
+const NAME: &str = "feedback";
 
 /// Where the log is.
 #[must_use]
@@ -175,7 +179,7 @@ pub fn acceptable(said: &Said, subject: &Subject) -> Option<bool> {
 /// The log cannot be locked, read or written, is full, or its links do not hold (`InvalidData`): what is added to it would
 /// not count.
 pub fn append(
-    path: &Path,
+    (seals, path): (&Seals, &Path),
     ts: String,
     said: Said,
     subject: Subject,
@@ -216,8 +220,10 @@ pub fn append(
         prev: last.map_or_else(|| FIRST.to_owned(), |line| link(&line)),
     };
     let mut text = serde_json::to_string(&line).unwrap_or_default();
+    let mark = link(text.as_bytes());
     text.push('\n');
     files::append_line(path, &text, false)?;
+    seals.set_head(NAME, &mark)?;
     Ok(acceptable)
 }
 
@@ -237,11 +243,25 @@ pub fn read(path: &Path, mut take: impl FnMut(Line)) -> Result<u64, FileError> {
     }
 }
 
-/// Checks the links. Hands out how many lines there are, and the numbers of those that do not follow the one before.
+/// Checks the links, and that the last line is the one that was added last. Hands out how many lines there are, and the
+/// numbers of those that do not follow the one before, or that are not what was added.
 ///
 /// # Errors
 /// The log is there and cannot be read.
-pub fn verify(path: &Path) -> Result<(u64, Vec<u64>), FileError> {
+pub fn verify(seals: &Seals, path: &Path) -> Result<(u64, Vec<u64>), FileError> {
+    let (lines, mut bad, ends) = links(path)?;
+    let newest: Option<String> = seals.head(NAME).ok().flatten();
+    let is_other = newest.is_some_and(|newest| !ends.contains(&newest));
+    // A crash may have kept the last line from being recorded; a log that was moved away begins anew.
+    if is_other && lines > 0 && bad.last() != Some(&lines) {
+        bad.push(lines);
+    }
+    Ok((lines, bad))
+}
+
+/// Checks the links alone; hands out those of the last two lines as well.
+fn links(path: &Path) -> Result<(u64, Vec<u64>, [String; 2]), FileError> {
+    let mut before = String::new();
     let (mut lines, mut bad, mut prev) = (0, Vec::new(), FIRST.to_owned());
     let read = runs::lines_up_to(path, MAX_LINE, |line| {
         lines += 1;
@@ -249,11 +269,11 @@ pub fn verify(path: &Path) -> Result<(u64, Vec<u64>), FileError> {
         if !follows {
             bad.push(lines);
         }
-        prev = link(line);
+        before = std::mem::replace(&mut prev, link(line));
     });
     match read {
         Err(error) if error.source.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok((lines, bad)),
+        _ => Ok((lines, bad, [before, prev])),
     }
 }
 
@@ -281,7 +301,7 @@ fn broken_link(path: &Path) -> Result<Option<u64>, FileError> {
 /// # Errors
 /// The log is there and cannot be read.
 pub fn opinions(path: &Path) -> Result<(Vec<Opinion>, u64), FileError> {
-    let (lines, bad) = verify(path)?;
+    let (lines, bad, _) = links(path)?;
     if !bad.is_empty() {
         return Ok((Vec::new(), lines));
     }
@@ -441,7 +461,13 @@ mod tests {
     fn lines_are_linked_and_an_edit_is_found() {
         let guard = tempfile::tempdir().unwrap();
         let path = guard.path().join("feedback.jsonl");
-        assert_eq!(verify(&path).unwrap(), (0, vec![]));
+        let environment = base::environment::Environment {
+            state: Some(guard.path().join("state")),
+            ..Default::default()
+        };
+        let workspace = Workspace::find(Some(guard.path()), &environment).unwrap();
+        let seals = Seals::of(&workspace);
+        assert_eq!(verify(&seals, &path).unwrap(), (0, vec![]));
         let subject = Subject {
             role: Some("r".to_owned()),
             version: Some("v1".to_owned()),
@@ -450,7 +476,14 @@ mod tests {
         };
         let add = |value: Value| {
             let now = "2026-09-03T10:00:00Z".to_owned();
-            append(&path, now, said(value), subject.clone(), "ana".to_owned()).unwrap()
+            append(
+                (&seals, &path),
+                now,
+                said(value),
+                subject.clone(),
+                "ana".to_owned(),
+            )
+            .unwrap()
         };
         assert_eq!(add(json!({ "trace_id": "t", "score": 0.2 })), Some(false));
         assert_eq!(
@@ -462,7 +495,7 @@ mod tests {
             Some(false)
         );
         assert_eq!(add(json!({ "trace_id": "t", "comment": "hm" })), None);
-        assert_eq!(verify(&path).unwrap(), (4, vec![]));
+        assert_eq!(verify(&seals, &path).unwrap(), (4, vec![]));
         let mut read_back = Vec::new();
         assert_eq!(read(&path, |line| read_back.push(line)).unwrap(), 0);
         assert_eq!(read_back[1].said.target, Some(json!({ "label": "a" })));
@@ -472,7 +505,15 @@ mod tests {
         );
         let text = fs::read_to_string(&path).unwrap();
         assert!(!text.contains("\"answer\""), "{text}");
-        fs::write(&path, text.replacen("\"score\":0.2", "\"score\":0.9", 1)).unwrap();
-        assert_eq!(verify(&path).unwrap(), (4, vec![2]));
+        for (from, to, bad) in [
+            ("\"score\":0.2", "\"score\":0.9", vec![2]),
+            ("\"hm\"", "\"ok\"", vec![4]),
+        ] {
+            fs::write(&path, text.replacen(from, to, 1)).unwrap();
+            assert_eq!(verify(&seals, &path).unwrap(), (4, bad), "{to}");
+        }
+        let lines: Vec<&str> = text.lines().take(2).collect();
+        fs::write(&path, lines.join("\n") + "\n").unwrap();
+        assert_eq!(verify(&seals, &path).unwrap(), (2, vec![2]), "two are gone");
     }
 }

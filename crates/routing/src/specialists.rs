@@ -327,7 +327,7 @@ impl Specialists {
     pub fn state(&self) -> Result<State, Unreadable> {
         let (mut state, text) = self.written_state()?;
         if self.doubt_of(&state, text).is_some() {
-            state.doubt_agreement();
+            state.recount(&self.rebuilt().map_err(Unreadable::File)?);
         }
         state.release(|reservation| self.leases.is_abandoned(reservation));
         for (role, halts) in Trust::of(&self.paths.workspace).halts() {
@@ -348,7 +348,7 @@ impl Specialists {
         Ok(state)
     }
 
-    /// Returns why the probes that the state counts as agreed do not count: something else than `roleos` wrote it, or it is
+    /// Returns why nothing is earned by the probes so far: something else than `roleos` wrote it, or it is
     /// missing and its logs are not sealed.
     #[must_use]
     pub fn state_doubt(&self) -> Option<Doubt> {

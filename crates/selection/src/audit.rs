@@ -4,17 +4,20 @@
 //! reaches the floor. A set or a case can ask for equality alone, or leave the decision to its verifier.
 //!
 //! Only graded cases count for a certificate, and each input once: a case is graded when something in it knows the right
-//! answer, and not only the form of one.
+//! answer, and not only the form of one, and it repeats another case when their inputs are alike ([`crate::likeness`]) and
+//! one answer is right for both.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use statistics::ERROR;
 use statistics::paired::{Comparison, Verdict};
 use statistics::rate::{Rate, rate};
+use statistics::{ERROR, sketch};
 
 use crate::canonical;
+use crate::likeness;
 use crate::manifest::Problem;
+use crate::metric::Metric;
 use crate::promotion::PASS_PERCENT;
 use crate::verifier::Kind;
 
@@ -84,7 +87,9 @@ pub struct Case {
     /// Whether something in it knows a right answer: an expected output, tests, a rule that names the answer, or a verifier
     /// that is said to decide and that is not the same for every input.
     pub graded: bool,
-    /// The first case with the same input.
+    /// A sketch of the input, by which cases are told apart.
+    pub sketch: String,
+    /// The first case that shows the same: its input is alike, and its right answer is right here too.
     pub copy_of: Option<usize>,
 }
 
@@ -199,6 +204,7 @@ impl Case {
         let grading = grading(value, of_set(kind))?;
         Ok(Self {
             input: input.to_owned(),
+            sketch: likeness::sketch(input, ""),
             kind,
             config: config.clone(),
             expected_output,
@@ -230,6 +236,33 @@ impl Case {
             }
     }
 
+    /// Returns the right answer, where it is one and is compared with what is said.
+    fn known_answer(&self) -> Option<String> {
+        let rule = self.config.get("rule").and_then(Value::as_str);
+        let named = || match self.config.get("expected")? {
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        };
+        match (&self.expected_output, self.grading.rule) {
+            (Some(expected), Match::Quality | Match::Exact) => Some(expected.clone()),
+            _ if self.kind == Kind::RuleCheck && matches!(rule, Some("exact" | "numeric")) => {
+                named()
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns `true` if it shows nothing that another case has not shown.
+    fn repeats(&self, other: &Self) -> bool {
+        let is_right_here = || {
+            let (own, theirs) = (self.known_answer(), other.known_answer());
+            own.zip(theirs).is_none_or(|(own, theirs)| {
+                record::matches(self.grading, &Metric::v1(), &Value::String(theirs), &own)
+            })
+        };
+        sketch::are_alike(&self.sketch, &other.sketch) && is_right_here()
+    }
+
     /// What it checks, without words that check nothing.
     fn check(&self) -> (&'static str, String) {
         let config = without_notes(&Value::Object(self.config.clone()));
@@ -254,22 +287,26 @@ fn without_notes(value: &Value) -> Value {
     }
 }
 
-/// Finds out which cases are graded and which repeat the input of another. A check is shared when the cases that have it
-/// would pass the exam alone: then one form of answer passes it.
+/// Most cases that a case is compared with; who has more different ones needs no copies.
+const MOST_COMPARED: usize = 2000;
+
+/// Finds out which cases are graded and which repeat another. A check is shared when the cases that have it would pass the
+/// exam alone: then one form of answer passes it.
 fn mark(cases: &mut [Case]) {
     let all = cases.len() as u64;
     let mut checks: HashMap<(&str, String), u64> = HashMap::new();
     for case in cases.iter() {
         *checks.entry(case.check()).or_default() += 1;
     }
-    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut first: Vec<(usize, Case)> = Vec::new();
     for (index, case) in cases.iter_mut().enumerate() {
         let same = checks.get(&case.check()).copied().unwrap_or_default();
         case.graded = case.grades(100 * same >= PASS_PERCENT * all);
-        let known = *seen
-            .entry(canonical::input_form(&case.input))
-            .or_insert(index);
-        case.copy_of = (known != index).then_some(known);
+        let known = first.iter().find(|(_, other)| case.repeats(other));
+        case.copy_of = known.map(|(index, _)| *index);
+        if case.copy_of.is_none() && first.len() < MOST_COMPARED {
+            first.push((index, case.clone()));
+        }
     }
 }
 
@@ -545,18 +582,63 @@ mod tests {
             let found: Vec<bool> = set.cases.iter().map(|case| case.graded).collect();
             assert_eq!(found, graded, "{name}");
         }
-        let inputs = [
-            "a  b",
-            " a b\n",
-            "{\"x\": 1, \"y\":2}",
-            "{\"y\":2,\"x\":1}",
-            "c",
-        ];
-        let cases: Vec<Value> = inputs.map(|input| case(input, "rule_check", &exact)).into();
-        let value = json!({ "audit_id": "s", "version": "v1", "test_cases": cases });
-        let copies = AuditSet::parse(&value).unwrap().cases;
-        let copies: Vec<Option<usize>> = copies.iter().map(|case| case.copy_of).collect();
-        assert_eq!(copies, [None, Some(0), None, Some(2), None]);
+    }
+
+    /// The finding: an appended number, or another field, made an exam of thirty cases out of one.
+    #[test]
+    fn a_case_repeats_another_when_one_answer_is_right_for_both() {
+        let copies = |cases: Vec<(String, &str, &str)>| -> Vec<Option<usize>> {
+            let case = |(input, rule, expected): (String, &str, &str)| {
+                json!({ "input": input, "expected_format": "rule_check", "match": rule,
+                    "verifier_config": { "rule": "regex", "pattern": "." }, "expected_output": expected })
+            };
+            let cases: Vec<Value> = cases.into_iter().map(case).collect();
+            let value = json!({ "audit_id": "s", "version": "v1", "test_cases": cases });
+            let cases = AuditSet::parse(&value).unwrap().cases;
+            cases.iter().map(|case| case.copy_of).collect()
+        };
+        let text = |text: &str| text.to_owned();
+        for (name, one, other, is_copy) in [
+            (
+                "a number",
+                (text("a b"), "quality", "A"),
+                (text("a b ---5"), "quality", "A"),
+                true,
+            ),
+            (
+                "a field",
+                (text(r#"{"q":"a b"}"#), "exact", "A"),
+                (text(r#"{"q":"a b","n":5}"#), "exact", "A"),
+                true,
+            ),
+            (
+                "a word more in the answer",
+                (text("a b 1"), "quality", "to be sent"),
+                (text("a b 2"), "quality", "to be sent soon"),
+                true,
+            ),
+            (
+                "another sum",
+                (text("what is 1 plus 2"), "exact", "3"),
+                (text("what is 3 plus 4"), "exact", "7"),
+                false,
+            ),
+            (
+                "answers that nothing compares",
+                (text("a b 1"), "verifier", "x"),
+                (text("a b 2"), "verifier", "y"),
+                true,
+            ),
+            (
+                "another input",
+                (text("a b"), "exact", "A"),
+                (text("c"), "exact", "A"),
+                false,
+            ),
+        ] {
+            let expected = [None, is_copy.then_some(0)];
+            assert_eq!(copies(vec![one, other]), expected, "{name}");
+        }
     }
 
     #[test]

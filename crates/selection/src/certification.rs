@@ -11,10 +11,8 @@ use statistics::{ERROR, sequence};
 /// What is known of a version.
 #[derive(Clone, Debug)]
 pub struct Evidence<'a> {
-    /// Its newest exam.
-    pub audit: Option<&'a AuditRecord>,
-    /// Why a newer record of an exam does not count.
-    pub audit_doubt: Option<&'a str>,
+    /// Its newest exam; why none counts.
+    pub audit: Result<&'a AuditRecord, &'a str>,
     /// Its last runs and contests under the present metric.
     pub windows: &'a Windows,
     /// Whether the run log is whole: its chain and every reward in it; why not. A log that is not counts for nothing.
@@ -38,7 +36,7 @@ pub struct Shadow {
     pub tau: f64,
     /// Whether it is halted.
     pub halted: bool,
-    /// Why earlier agreements do not count.
+    /// Why earlier probes do not count.
     pub doubt: Option<String>,
 }
 
@@ -78,7 +76,7 @@ impl Assessment {
 /// Weighs the evidence.
 #[must_use]
 pub fn assess(evidence: &Evidence<'_>) -> Assessment {
-    let mut checks = exam(evidence.audit, evidence.audit_doubt);
+    let mut checks = exam(evidence.audit);
     checks.push(run_log(&evidence.run_log));
     checks.extend(windows(evidence.windows));
     checks.push(supply_chain(&evidence.supply_chain));
@@ -99,7 +97,7 @@ fn percent(rate: Rate) -> String {
     )
 }
 
-fn exam(audit: Option<&AuditRecord>, doubt: Option<&str>) -> Vec<Check> {
+fn exam(audit: Result<&AuditRecord, &str>) -> Vec<Check> {
     let check = |name, met, said, rate| Check {
         level: 1,
         name,
@@ -107,9 +105,9 @@ fn exam(audit: Option<&AuditRecord>, doubt: Option<&str>) -> Vec<Check> {
         said,
         rate,
     };
-    let Some(record) = audit else {
-        let said = doubt.map_or_else(|| "no audit was run".to_owned(), str::to_owned);
-        return vec![check("audit pass rate", false, said, None)];
+    let record = match audit {
+        Ok(record) => record,
+        Err(why) => return vec![check("audit pass rate", false, why.to_owned(), None)],
     };
     let wrong = match record.wrong_answers {
         0 => String::new(),
@@ -219,7 +217,7 @@ fn shadow(shadow: &Shadow) -> Check {
     let agrees = sequence::is_above(shadow.agreed, shadow.probes, required, ERROR);
     let halted = if shadow.halted { "; it is halted" } else { "" };
     let doubt = shadow.doubt.as_ref().map_or_else(String::new, |doubt| {
-        format!("; agreements in the state do not count: {doubt}; later probes will")
+        format!("; probes so far do not count: {doubt}; later ones will")
     });
     Check {
         level: 3,
@@ -241,7 +239,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::audit::record::{Baseline, Given};
+    use crate::audit::record::{Attempt, Baseline, Given};
     use crate::promotion::Rival;
     use crate::run_log::{More, Record};
 
@@ -280,7 +278,11 @@ mod tests {
             ok: true,
             scores: BTreeMap::new(),
             answers: (0..40).map(|index| answer(index, index < passed)).collect(),
-            attempts: Vec::new(),
+            attempts: vec![Attempt {
+                right: passed,
+                total: 40,
+                ..Attempt::default()
+            }],
             seal: None,
         }
     }
@@ -358,8 +360,7 @@ mod tests {
     /// What an exam earns by itself, with nothing against it.
     fn assess_exam(record: &AuditRecord) -> Assessment {
         assess(&Evidence {
-            audit: Some(record),
-            audit_doubt: None,
+            audit: Ok(record),
             windows: &Windows::default(),
             run_log: Ok(()),
             supply_chain: Ok(()),
@@ -370,11 +371,12 @@ mod tests {
     /// The finding: an exam was repeated until it passed.
     #[test]
     fn attempts_at_one_exam_count_together() {
-        let earlier = |right: u64, subject: Option<&str>| crate::audit::record::Attempt {
-            finished_at: String::new(),
+        let earlier = |right: u64, subject: Option<&str>| Attempt {
+            finished_at: "earlier".to_owned(),
             subject: subject.map(str::to_owned),
             right,
             total: 40,
+            ..Default::default()
         };
         for (name, before, earned, said) in [
             ("the first", vec![], 1, "1 attempt, 40 of 40 right"),
@@ -450,8 +452,7 @@ mod tests {
         log.iter()
             .for_each(|record| windows.add(record, Rival::Somebody));
         let found = assess(&Evidence {
-            audit,
-            audit_doubt: None,
+            audit: audit.ok_or("no audit was run"),
             windows: &windows,
             run_log: Ok(()),
             supply_chain,
@@ -487,8 +488,7 @@ mod tests {
     fn a_broken_log_counts_for_nothing() {
         let (record, windows) = (audit(40, 0.0), Windows::default());
         let found = assess(&Evidence {
-            audit: Some(&record),
-            audit_doubt: None,
+            audit: Ok(&record),
             windows: &windows,
             run_log: Err("line 81: `prev` is not the hash of the line before".to_owned()),
             supply_chain: Ok(()),

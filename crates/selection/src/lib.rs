@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`metric`] (what a run is worth), [`quality`] and [`refusal`] (two of its inputs), [`winner`] (who wins),
 //! [`candidates`] and [`contest`] (who takes part, and what comes of it), [`output`] and [`verifier`] (what was said, and what may win at all), [`manifest`] (what a model declares), [`run_log`]
-//! (what is kept of a run), [`audit`] (fixed exams), [`promotion`], [`certification`] and [`growth`] (what the evidence
+//! (what is kept of a run), [`likeness`] (which inputs are the same), [`audit`] (fixed exams), [`promotion`], [`certification`] and [`growth`] (what the evidence
 //! earns or costs a model), [`migration`] (from one
 //! metric to the next), [`event`] (what others are told) [`selector`] (who is likely
 //! to win) and [`schema`] (what our documents look like).
@@ -17,6 +17,7 @@ pub mod certification;
 pub mod contest;
 pub mod event;
 pub mod growth;
+pub mod likeness;
 pub mod manifest;
 pub mod metric;
 pub mod migration;

@@ -22,6 +22,7 @@ use routing::verifiers::Verifiers;
 use selection::canonical;
 use selection::contest::{Common, Held, Measured, Scale, hold};
 use selection::event::Event;
+use selection::likeness;
 use selection::manifest::Fallback as Declared;
 use selection::selector::Features;
 use selection::selector::features::Line;
@@ -98,7 +99,7 @@ pub fn prompt_hash<'a>(
     bytes: &[u8],
 ) -> Result<(String, Map<String, Value>), &'a str> {
     let name = &set.prompt_key_env;
-    let form = canonical::input_form(&String::from_utf8_lossy(bytes));
+    let form = likeness::form(&String::from_utf8_lossy(bytes));
     let mut further = Map::new();
     let (hash, form) = if name.is_empty() {
         let hash = canonical::hash_bytes;

@@ -106,7 +106,7 @@ impl Event {
         format!("{value}\n")
     }
 
-    /// A probe on an input, given by its digest, and its two answers; an empty summary is left out.
+    /// A probe on an input, given by its sketch, and its two answers; an empty summary is left out.
     #[must_use]
     pub fn probe(
         (role, version): (&str, &str),

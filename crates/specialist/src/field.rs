@@ -148,6 +148,8 @@ pub struct Audit {
     pub distinct_inputs: u64,
     /// How many the adapter answered.
     pub specialist_served: u64,
+    /// How many the gate gave to an adapter whose answer was not served: none came, or it failed its verifier.
+    pub not_served: u64,
     /// How many of the adapter's answers have each verdict.
     pub verdicts: BTreeMap<String, u64>,
     /// How many of the general model's answers have each verdict.
@@ -209,6 +211,8 @@ impl Audit {
             audit.samples += 1;
             inputs.extend(text("input_sha256"));
             audit.specialist_served += u64::from(served);
+            let was_sent = text("route") == Some(Source::Specialist.name());
+            audit.not_served += u64::from(was_sent && !served);
             if let Some(verdict) = text("verdict") {
                 let list = if served {
                     &mut audit.verdicts

@@ -1,12 +1,10 @@
-//! Probes counted by their inputs: what a version earns is shown on inputs that differ, so one that comes again counts
-//! once. What speaks against a version is counted as it was drawn, see [`crate::shadow`].
+//! Probes counted by their inputs: what a version earns is shown on inputs that differ, so one that comes again, or one that
+//! is alike, counts once. What speaks against a version is counted as it was drawn, see [`crate::shadow`].
 
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
-
-/// Hex digits that are kept of an input's digest.
-const DIGITS: usize = 12;
+use statistics::sketch;
 
 /// Fewest inputs that are remembered. One that comes again after so many others counts again: by then as many different
 /// ones have been seen.
@@ -15,7 +13,7 @@ const REMEMBERED: usize = 256;
 /// What came of probes on different inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
-    /// The last inputs, oldest first, each by the beginning of its digest.
+    /// Sketches of the last inputs, oldest first.
     seen: VecDeque<String>,
     /// How many inputs there were.
     pub total: u64,
@@ -24,11 +22,11 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Takes what came of an input, given by its digest in hex, the first time that it is seen. At least `window` inputs are
-    /// remembered.
-    pub fn push(&mut self, digest: &str, agreed: bool, window: u64) {
-        let input = digest.get(..DIGITS).unwrap_or(digest);
-        if input.is_empty() || self.seen.iter().any(|known| known == input) {
+    /// Takes what came of an input, given by its sketch, the first time that one like it is seen. At least `window` inputs
+    /// are remembered.
+    pub fn push(&mut self, input: &str, agreed: bool, window: u64) {
+        let is_known = |known: &String| sketch::are_alike(known, input);
+        if input.is_empty() || self.seen.iter().any(is_known) {
             return;
         }
         self.seen.push_back(input.to_owned());
@@ -40,35 +38,32 @@ impl Inputs {
         self.agreed = self.agreed.saturating_add(u64::from(agreed));
     }
 
-    /// Forgets the agreements; the inputs stay, so that none counts again.
-    pub fn doubt_agreement(&mut self) {
-        self.total -= self.agreed.min(self.total);
-        self.agreed = 0;
+    /// Forgets what was earned; the inputs stay, so that none counts again.
+    pub fn forget(&mut self) {
+        (self.total, self.agreed) = (0, 0);
     }
 
     /// As the state writes it.
     pub(crate) fn to_json(&self) -> Value {
-        let seen: String = self.seen.iter().map(String::as_str).collect();
-        json!({ "total": self.total, "agreed": self.agreed, "seen": seen })
+        json!({ "total": self.total, "agreed": self.agreed, "sketches": self.seen })
     }
 
     /// As the state has it; an older one has none, and its probes count for nothing that is earned. `None` for what is not
     /// one.
     pub(crate) fn read(value: Option<&Value>) -> Option<Self> {
-        let Some(value) = value else {
+        let Some(value) = value.filter(|value| value.get("seen").is_none()) else {
             return Some(Self::default());
         };
         let number = |key: &str| value.get(key).and_then(Value::as_u64);
         let (total, agreed) = (number("total")?, number("agreed")?);
-        let text = value.get("seen").and_then(Value::as_str)?;
-        let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if agreed > total || !is_hex || text.len() % DIGITS != 0 {
-            return None;
-        }
-        let parts = (0..text.len()).step_by(DIGITS);
-        let seen = parts.filter_map(|at| text.get(at..at + DIGITS));
+        let seen = value.get("sketches").and_then(Value::as_array)?;
+        let is_hex = |text: &&str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let seen = seen
+            .iter()
+            .map(|one| one.as_str().filter(is_hex).map(str::to_owned));
+        (agreed <= total).then_some(())?;
         Some(Self {
-            seen: seen.map(str::to_owned).collect(),
+            seen: seen.collect::<Option<_>>()?,
             total,
             agreed,
         })
@@ -80,7 +75,7 @@ mod tests {
     use super::*;
 
     fn digest(input: u64) -> String {
-        format!("{input:012x}aa")
+        format!("{input:08x}")
     }
 
     #[test]
@@ -95,9 +90,9 @@ mod tests {
         assert_eq!((inputs.agreed, inputs.total), (1, 2));
         let read = Inputs::read(Some(&inputs.to_json()));
         assert_eq!(read.as_ref(), Some(&inputs));
-        inputs.doubt_agreement();
+        inputs.forget();
         inputs.push(&digest(1), true, 50);
-        assert_eq!((inputs.agreed, inputs.total), (0, 1), "none counts again");
+        assert_eq!((inputs.agreed, inputs.total), (0, 0), "none counts again");
     }
 
     #[test]
@@ -118,13 +113,13 @@ mod tests {
     fn what_is_not_one_is_not_read() {
         for (value, is_read) in [
             (
-                json!({ "total": 1, "agreed": 1, "seen": "0123456789ab" }),
+                json!({ "total": 1, "agreed": 1, "sketches": ["01234567"] }),
                 true,
             ),
-            (json!({ "total": 1, "agreed": 2, "seen": "" }), false),
-            (json!({ "total": 1, "agreed": 1, "seen": "0123" }), false),
+            (json!({ "total": 1, "agreed": 2, "sketches": [] }), false),
+            (json!({ "total": 1, "agreed": 1, "sketches": [1] }), false),
             (
-                json!({ "total": 1, "agreed": 1, "seen": "xyz456789abc" }),
+                json!({ "total": 1, "agreed": 1, "sketches": ["xy"] }),
                 false,
             ),
             (json!({ "total": 1, "agreed": 1 }), false),

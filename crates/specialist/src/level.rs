@@ -25,6 +25,9 @@ impl Level {
         Self(number.min(9))
     }
 
+    /// The highest one that a certificate names; a higher one is read and not registered.
+    pub const HIGHEST: Self = Self(5);
+
     /// From here on a version is stable; below, it is experimental.
     pub const STABLE: Self = Self(2);
 

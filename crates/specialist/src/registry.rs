@@ -173,6 +173,8 @@ pub struct Version {
     pub backend_urls: Vec<String>,
     /// What the adapter sits on.
     pub base_model: String,
+    /// SHA-256 of its weights, where its manifest names it.
+    pub weights: Option<String>,
     /// Lowest score that routes to it.
     pub gate_threshold: f64,
     /// How far it is certified.

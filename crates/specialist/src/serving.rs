@@ -100,6 +100,20 @@ impl Entry {
     /// exactly this.
     #[must_use]
     pub fn subject(&self, version: &Version) -> String {
+        self.hash_of(version, &[&version.adapter_id, &version.base_model])
+    }
+
+    /// Returns a hash of what answers, whatever it is called: the weights, or the pin where they are not known, the contract
+    /// and the addresses. Attempts at exams count together for it.
+    #[must_use]
+    pub fn identity(&self, version: &Version) -> String {
+        self.hash_of(
+            version,
+            &[version.weights.as_ref().unwrap_or(&version.adapter_id)],
+        )
+    }
+
+    fn hash_of(&self, version: &Version, parts: &[&String]) -> String {
         let contract = match self.contract {
             Contract::Verify => "verify",
             Contract::OpenAi => "openai",
@@ -107,10 +121,8 @@ impl Entry {
         let mut addresses = self.addresses(version);
         addresses.sort_unstable();
         let mut hasher = Sha256::new();
-        for part in [contract, &version.adapter_id, &version.base_model]
-            .into_iter()
-            .chain(addresses)
-        {
+        let parts = parts.iter().map(|part| part.as_str());
+        for part in std::iter::once(contract).chain(parts).chain(addresses) {
             hasher.update(part.as_bytes());
             hasher.update([0]);
         }

@@ -146,10 +146,10 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// Adds one on an input, given by its digest in hex.
-    pub fn push_input(&mut self, digest: &str, agreed: bool, settings: &Settings) {
+    /// Adds one on an input, given by its sketch.
+    pub fn push_input(&mut self, input: &str, agreed: bool, settings: &Settings) {
         self.push(agreed, settings);
-        self.inputs.push(digest, agreed, settings.window);
+        self.inputs.push(input, agreed, settings.window);
     }
 
     /// Adds one and forgets what the window rule no longer looks at.

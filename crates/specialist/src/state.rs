@@ -227,7 +227,7 @@ impl State {
         self.slot_mut(role).window.correct(number.role, source);
     }
 
-    /// Counts a probe on an input, given by its digest, for the version that answered, and halts that version if the rule says so and it may (a canary is
+    /// Counts a probe on an input, given by its sketch, for the version that answered, and halts that version if the rule says so and it may (a canary is
     /// withdrawn instead). Returns `true` if this probe halted it.
     pub fn probe(
         &mut self,
@@ -248,17 +248,16 @@ impl State {
         (judgement, triggered)
     }
 
-    /// Forgets every agreement and keeps what speaks against a version: the state was not written by this program.
-    pub fn doubt_agreement(&mut self) {
-        for probes in self
-            .roles
-            .values_mut()
-            .flat_map(|slot| slot.probes.values_mut())
-        {
-            probes.total -= probes.agreed.min(probes.total);
-            probes.agreed = 0;
-            probes.recent.retain(|agreed| !agreed);
-            probes.inputs.doubt_agreement();
+    /// Takes the probes from what the logs say, agreements and disagreements alike: this program did not write the state
+    /// last. They decide about a halt; nothing is earned by them, because the logs are not sealed.
+    pub fn recount(&mut self, logged: &Self) {
+        for slot in self.roles.values_mut() {
+            slot.probes.clear();
+        }
+        for (role, slot) in logged.roles() {
+            let probes = &mut self.slot_mut(role).probes;
+            probes.clone_from(&slot.probes);
+            probes.values_mut().for_each(|one| one.inputs.forget());
         }
     }
 

@@ -2,12 +2,13 @@
 //! clock, no dependency.
 //!
 //! [`rate`] describes a count for a reader. [`sequence`] decides about a rate: halts, certification, canaries. [`paired`]
-//! compares two versions on the same cases. Whatever decides uses [`sequence`] or [`paired`], because a plain rate that
+//! compares two versions on the same cases, [`sketch`] two sets. Whatever decides uses [`sequence`] or [`paired`], because a plain rate that
 //! is looked at after every observation is sooner or later on the wrong side by chance.
 
 pub mod paired;
 pub mod rate;
 pub mod sequence;
+pub mod sketch;
 
 /// The stated error of a decision: the chance that it is ever wrong, over all looks.
 pub const ERROR: f64 = 0.01;

@@ -166,7 +166,7 @@ impl<'a> Status<'a> {
         let audit = &self.audit;
         json!({
             "state": audit.state(), "samples": audit.samples, "distinct_inputs": audit.distinct_inputs,
-            "specialist_routed": audit.specialist_served, "min_samples": MIN_SAMPLES, "test_ready": audit.is_ready(),
+            "specialist_routed": audit.specialist_served, "not_served": audit.not_served, "min_samples": MIN_SAMPLES, "test_ready": audit.is_ready(),
             "verdicts": audit.verdicts, "general_verdicts": audit.general_verdicts, "mean_score": audit.mean_score,
             "agreement": {
                 "probes": audit.probes, "agreed": audit.agreed,

@@ -236,7 +236,7 @@ pub(super) fn show(ui: &Ui, taken: &Taken) -> Result<Exit, Failure> {
     if record.wrong_answers > 0 {
         ui.line(format_args!(
             "{} of {} answers differ from the expected output",
-            record.wrong_answers, record.graded
+            record.wrong_answers, record.cases
         ))?;
     }
     if record.verifier_failures > 0 {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use base::environment;
 use base::files;
 use base::git;
+use base::seals::Seals;
 use routing::feedback::{self, Said};
 use routing::specialists::Named;
 use serde_json::json;
@@ -55,7 +56,7 @@ pub struct Args {
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let path = feedback::path(&context.workspace);
     let Some(trace) = args.trace.clone() else {
-        return verify(ui, &path);
+        return verify(ui, &Seals::of(&context.workspace), &path);
     };
     let said = Said {
         trace_id: trace,
@@ -79,7 +80,8 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         .or_else(|| git::user(context.workspace.root()))
         .or_else(environment::user)
         .unwrap_or_else(|| "(unknown)".to_owned());
-    let acceptable = feedback::append(&path, now(), said, subject.clone(), sender)?;
+    let log = (specialists.seals(), path.as_path());
+    let acceptable = feedback::append(log, now(), said, subject.clone(), sender)?;
     if ui.json {
         ui.json(&json!({
             "stored": true, "trace_id": trace, "role": subject.role, "version": subject.version,
@@ -106,8 +108,8 @@ fn target(path: &std::path::Path) -> Result<serde_json::Value, Failure> {
     Ok(read_text(&text))
 }
 
-fn verify(ui: &Ui, path: &std::path::Path) -> Result<Exit, Failure> {
-    let (lines, bad) = feedback::verify(path)?;
+fn verify(ui: &Ui, seals: &Seals, path: &std::path::Path) -> Result<Exit, Failure> {
+    let (lines, bad) = feedback::verify(seals, path)?;
     let ok = bad.is_empty();
     if ui.json {
         ui.json(&json!({ "lines": lines, "ok": ok, "bad": bad }))?;
@@ -118,7 +120,7 @@ fn verify(ui: &Ui, path: &std::path::Path) -> Result<Exit, Failure> {
     } else {
         for line in bad {
             ui.line(format_args!(
-                "{BAD}line {line}{BAD:#}: `prev` is not the hash of the line before"
+                "{BAD}line {line}{BAD:#}: it does not follow the line before, or is not the one that was added last"
             ))?;
         }
     }

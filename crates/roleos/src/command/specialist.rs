@@ -233,6 +233,8 @@ impl From<OperateError> for Failure {
             OperateError::NotAVersion => Self::input("bad_version", message)
                 .hint("`docs/specialist.md` shows a version's file"),
             OperateError::Refused(refusal) => refused(&refusal, message),
+            OperateError::NoSuchLevel(_) => Self::input("bad_level", message)
+                .hint("a registered version begins at L0; `roleos specialist certify` raises it by evidence"),
             OperateError::NoReason => Self::input("no_reason", message)
                 .hint("say why with `--reason TEXT`; it stays in the events log"),
             OperateError::Unreadable { source, .. } => {

@@ -82,6 +82,12 @@ fn status_and_promote_name_what_keeps_a_version_from_answering() {
     });
     place.write(".role-os/specialist-state.json", state.to_string());
     first("`roleos specialist clear-halt \"Checker\" v1-l1` lifts it");
+    assert!(
+        !steps(&place)[0].contains("rollback"),
+        "there is nothing to go back to"
+    );
+    let unknown = place.roleos(&["--json", "specialist", "clear-halt", "nope"]);
+    assert_eq!(unknown.exits(1).json_error()["code"], "unknown_role");
     let cleared = run(&place, &["clear-halt", "Checker", "v2-l2"]);
     assert_eq!(
         cleared.lines().collect::<Vec<_>>(),
@@ -111,12 +117,32 @@ fn a_second_canary_says_that_it_ends_the_first() {
         second.contains("the canary v2-l2 ends with it, undecided"),
         "{second}"
     );
+    let probe = |agreed: bool, input: &str| {
+        let data =
+            json!({ "trace_id": "t", "version": "v3-l2", "input_form": input, "agreed": agreed });
+        json!({ "kind": "shadow-probe", "role": "Checker", "ts": "2026-09-03T10:00:00Z", "data": data })
+    };
+    let lines = [
+        probe(true, "0001"),
+        probe(true, "0001"),
+        probe(false, "0002"),
+    ];
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    place.write(".role-os/specialist-shadow-probes.jsonl", lines);
+    let shown = run(&place, &["status"]);
+    let figures = "v3-l2 on 10.0% of the inputs; 2 of 3 probes agreed, 1 of 2 on different inputs";
+    assert!(shown.contains(figures), "{shown}");
 }
 
 #[test]
 fn a_retired_version_is_not_registered_again_and_a_broken_log_is_kept() {
     let place = workspace(NOWHERE);
     run(&place, &["retire", "Checker", "v2-l2"]);
+    place.write("v9.json", version("v9", "L9").to_string());
+    let words = ["--json", "specialist", "register", "Checker", "v9.json"];
+    let words = [&words[..], &["--certified-by", "ana"]].concat();
+    let refused = place.roleos(&words).exits(1).json_error();
+    assert_eq!(refused["code"], "bad_level");
     place.write("v2.json", version("v2-l2", "L0").to_string());
     let words = ["--json", "specialist", "register", "Checker", "v2.json"];
     let refused = place.roleos(&words).exits(1).json_error();

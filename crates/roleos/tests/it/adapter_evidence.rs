@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use crate::adapter::{Adapter, json as reply};
-use crate::evidence::{atlas, level, long, registered, version};
+use crate::evidence::{atlas, level, long, other_words, registered, version};
 use crate::workspace::Workspace;
 
 fn audit(workspace: &Workspace, id: &str, set: &str) -> Value {
@@ -31,7 +31,7 @@ fn said(assessed: &Value, name: &str) -> String {
 fn cases_that_nothing_grades_and_copies_certify_nothing() {
     let adapter = atlas();
     let workspace = registered(&adapter.url, None, &[version("good", "L0")]);
-    let mut ungraded = long(|round| format!(" {round}"));
+    let mut ungraded = long(other_words);
     for case in ungraded["test_cases"].as_array_mut().unwrap() {
         case.as_object_mut().unwrap().remove("expected_output");
         case["expected_format"] = json!("rule_check");
@@ -39,6 +39,8 @@ fn cases_that_nothing_grades_and_copies_certify_nothing() {
     }
     workspace.write("ungraded.json", ungraded.to_string());
     workspace.write("copies.json", long(|_| String::new()).to_string());
+    let numbered = long(|round| format!(" ---{round}"));
+    workspace.write("numbered.json", numbered.to_string());
     for (set, graded, why, next) in [
         (
             "ungraded.json",
@@ -48,6 +50,12 @@ fn cases_that_nothing_grades_and_copies_certify_nothing() {
         ),
         (
             "copies.json",
+            3,
+            "27 do not count: copies",
+            "add 27 cases with other inputs",
+        ),
+        (
+            "numbered.json",
             3,
             "27 do not count: copies",
             "add 27 cases with other inputs",
@@ -119,10 +127,7 @@ fn evidence_that_roleos_did_not_write_raises_no_level() {
     workspace.write(".role-os/specialist-state.json", state.to_string());
     let shadow = said(&certify(&workspace, "bad"), "shadow agreement");
     assert!(shadow.starts_with("0 of 0"), "{shadow}");
-    assert!(
-        shadow.contains("agreements in the state do not count"),
-        "{shadow}"
-    );
+    assert!(shadow.contains("probes so far do not count"), "{shadow}");
 }
 
 /// The findings: an exam was repeated until it passed, and an old record that was put back was believed.
@@ -148,30 +153,48 @@ fn attempts_at_an_exam_count_together_and_a_record_that_was_put_back_does_not() 
             workspace.roleos(&["init", "--agent", "claude"]).succeeds();
         }
         std::fs::remove_file(workspace.path(".role-os/specialists.json")).unwrap();
-        workspace.write("one.json", version("one", "L0").to_string());
-        let words = ["specialist", "register", "Atlas", "one.json"];
-        let words = [&words[..], &["--backend-url", &adapter.url]].concat();
-        workspace.roleos(&words).exits(0);
-        let exam = || {
-            let words = ["audit", "run", "Atlas/one", "--set", "long.json", "--json"];
+        // The same weights under two names.
+        for id in ["one", "two"] {
+            let mut version = version(id, "L0");
+            version["weights_sha256"] = json!("ab".repeat(32));
+            workspace.write("version.json", version.to_string());
+            let words = ["specialist", "register", "Atlas", "version.json"];
+            let words = [&words[..], &["--backend-url", &adapter.url]].concat();
+            workspace.roleos(&words).exits(0);
+        }
+        let take = |subject: &str, set: &str| {
+            let words = ["audit", "run", subject, "--set", set, "--json"];
             let done = workspace.roleos(&words);
             serde_json::from_str::<Value>(&done.stdout).unwrap()
         };
+        let exam = || take("Atlas/one", "long.json");
         wrong.store(false, Ordering::SeqCst);
         let record = exam();
         let path = record["record"].as_str().unwrap();
         let passed = std::fs::read(path).unwrap();
         assert_eq!(record["attempts_said"], "1 attempt, 30 of 30 right");
+        assert_eq!(certify(&workspace, "one")["level"], "L1");
         wrong.store(true, Ordering::SeqCst);
         assert_eq!(exam()["ok"], false);
+        let may_not_serve = |when: &str| {
+            let words = ["specialist", "promote", "Atlas", "one"];
+            let refused = workspace.roleos(&words).exits(2).stderr;
+            let why = "did not pass its newest exam";
+            assert!(refused.contains(why), "{when}: {refused}");
+        };
+        may_not_serve("failed");
         if is_initialised {
             std::fs::write(path, &passed).unwrap();
             let found = certify(&workspace, "one");
             assert_eq!(found["earned"], "L0", "{found}");
             let exam = said(&found, "audit pass rate");
             assert!(exam.contains("it was put back"), "{exam}");
+            may_not_serve("an older record was put back");
             // A record that is gone hides no attempt.
             std::fs::remove_file(path).unwrap();
+            may_not_serve("its record is gone");
+            let exam = said(&certify(&workspace, "one"), "audit pass rate");
+            assert!(exam.contains("record of its newest exam is gone"), "{exam}");
         }
         wrong.store(false, Ordering::SeqCst);
         let again = exam();
@@ -184,6 +207,18 @@ fn attempts_at_an_exam_count_together_and_a_record_that_was_put_back_does_not() 
         let pass_rate = said(&found, "audit pass rate");
         let expected = "3 attempts, 80 of 90 right, which is too few of all attempts together";
         assert!(pass_rate.contains(expected), "{pass_rate}");
+        // Another description, order and version of the set, without a case that failed, and another name.
+        let mut set = long(other_words);
+        set["description"] = json!("capitals");
+        set["version"] = json!("v2");
+        set["test_cases"].as_array_mut().unwrap().reverse();
+        set["test_cases"].as_array_mut().unwrap().remove(1);
+        workspace.write("other.json", set.to_string());
+        for subject in ["Atlas/one", "Atlas/two"] {
+            let other = take(subject, "other.json");
+            assert!(other["attempts"].as_u64() > Some(3), "{other}");
+            assert_eq!(other["certifies"], false, "{other}");
+        }
         // Another backend is another subject.
         let elsewhere = atlas();
         let words = [
@@ -273,7 +308,7 @@ fn a_role_that_was_never_named_is_not_dispatched_and_bad_sets_are_summed_up() {
     let words = ["--json", "dispatch", "nobody", "--input", "in.txt"];
     let refused = workspace.roleos(&words).exits(1).json_error();
     assert_eq!(refused["code"], "unknown_role");
-    let mut bad = long(|round| format!(" {round}"));
+    let mut bad = long(other_words);
     for case in bad["test_cases"].as_array_mut().unwrap() {
         case["expected_format"] = json!("eyes");
     }

@@ -239,7 +239,7 @@ fn what_may_not_become_active_changes_nothing() {
 /// Writes the record of an exam of sixty cases in which so many answers are right.
 fn examined(workspace: &Workspace, id: &str, exam: &str, right: usize) {
     let case = |number: usize| {
-        json!({ "input": format!("{exam} {number}"), "expected_format": "rule_check",
+        json!({ "input": format!("{exam} s{}", "o".repeat(number + 1)), "expected_format": "rule_check",
             "verifier_config": { "rule": "contains", "text": "x" }, "expected_output": "x" })
     };
     let set = json!({ "audit_id": exam, "version": "v1", "test_cases": (0..60).map(case).collect::<Vec<_>>() });
@@ -260,6 +260,7 @@ fn examined(workspace: &Workspace, id: &str, exam: &str, right: usize) {
         version: id,
         model_id: id,
         subject: "",
+        identity: "",
         finished_at: if exam == "one" {
             "2026-09-03T10:00:01Z"
         } else {

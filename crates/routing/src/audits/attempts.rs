@@ -1,15 +1,16 @@
-//! Every time that a version took an exam: in the record, and where only sealed evidence counts also in the user's trust
-//! store, so that a record that is removed or put back hides none.
+//! Every time that something took an exam of a role: in the records, and where only sealed evidence counts also in the
+//! user's trust store, so that a record that is removed or put back hides none.
 
 use std::path::Path;
 
-use selection::audit::record::Attempt;
+use selection::audit::record::{Attempt, bound};
 use serde_json::json;
 
+use base::clock;
 use base::files::FileError;
 use base::seals::Seals;
 
-/// The attempts of one version at one exam.
+/// The attempts of the same weights behind the same backend, oldest first.
 #[derive(Debug)]
 pub struct Attempts<'a> {
     seals: &'a Seals,
@@ -18,53 +19,59 @@ pub struct Attempts<'a> {
 }
 
 impl<'a> Attempts<'a> {
-    /// Reads those before the next one, which will have its record at this path.
+    /// Reads those so far: of what [`specialist::registry::Entry::identity`] returns, and older ones of the version.
     #[must_use]
     pub fn of(
         seals: &'a Seals,
-        record: &Path,
-        (role, version, exam_hash): (&str, &str, &str),
+        records: &Path,
+        (role, version, identity): (&str, &str, &str),
     ) -> Self {
-        let name = json!(["attempts", role, version, exam_hash]).to_string();
-        let kept = match seals.is_enforced() {
-            true => seals.head(&name).ok().flatten(),
-            false => None,
-        };
-        let of_record = || {
-            let record = super::read(record).ok();
-            let counts = record.filter(|record| super::check(seals, record).is_ok());
-            counts.map(|record| record.all_attempts())
-        };
-        Self {
-            seals,
-            name,
-            list: kept.or_else(of_record).unwrap_or_default(),
+        let name = json!(["attempts", role, identity]).to_string();
+        let mut list: Vec<Attempt> = seals.head(&name).ok().flatten().unwrap_or_default();
+        for (_, record) in super::all(records) {
+            if record.role != role || super::check(seals, &record).is_err() {
+                continue;
+            }
+            let is_new = |one: &Attempt| {
+                let is_meant = one.subject.as_deref() == Some(identity);
+                is_meant
+                    && !list.iter().any(|known| {
+                        known.finished_at == one.finished_at
+                            && known.exam_hash == one.exam_hash
+                            && known.version == one.version
+                    })
+            };
+            let untold = record.untold_attempt();
+            let new: Vec<Attempt> = record.attempts.into_iter().filter(is_new).collect();
+            list.extend(new);
+            list.extend(untold.filter(|one| one.version == version));
         }
+        list.sort_by_cached_key(|one| clock::parse(&one.finished_at));
+        Self { seals, name, list }
     }
 
-    /// Adds one that was broken off; where nothing was answered there was none.
+    /// Adds one, finished or broken off; where nothing was answered there was none.
     ///
     /// # Errors
     /// The trust store cannot be written.
     pub fn add(&mut self, attempt: Attempt) -> Result<(), FileError> {
-        if attempt.total == 0 {
+        if attempt.total == 0 && attempt.passed.is_none() {
             return Ok(());
         }
         self.list.push(attempt);
+        bound(&mut self.list);
         self.seals.set_head(&self.name, &self.list)
-    }
-
-    /// Ends with one that is in a record behind these.
-    ///
-    /// # Errors
-    /// The trust store cannot be written.
-    pub fn finish(self, all: &[Attempt]) -> Result<(), FileError> {
-        self.seals.set_head(&self.name, &all)
     }
 
     /// Returns those so far.
     #[must_use]
-    pub fn so_far(&self) -> Vec<Attempt> {
-        self.list.clone()
+    pub fn so_far(&self) -> &[Attempt] {
+        &self.list
+    }
+
+    /// Returns the newest one that tells whether it was passed.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Attempt> {
+        self.list.iter().rfind(|one| one.passed.is_some())
     }
 }

@@ -40,6 +40,7 @@ fn record(set: &AuditSet, version: &str) -> AuditRecord {
         version,
         model_id: "m",
         subject: "s",
+        identity: "s",
         finished_at: "2026-03-04T05:06:07Z",
     };
     AuditRecord::of(whose, set, &Metric::v1(), judged(set), None)

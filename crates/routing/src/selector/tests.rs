@@ -130,6 +130,7 @@ fn version(model: &str) -> Version {
         backend_url: None,
         backend_urls: Vec::new(),
         base_model: "Qwen/Qwen3-8B".to_owned(),
+        weights: None,
         gate_threshold: 0.75,
         certified_level: Level::parse("L2").unwrap(),
         claimed: false,

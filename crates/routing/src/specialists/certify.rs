@@ -16,7 +16,6 @@ use selection::run_log::Record;
 use selection::verifier::Declared;
 use serde_json::{Value, json};
 
-use super::exams::{compare, newest};
 use super::{OperateError, Operator, Specialists, lock};
 use crate::runs;
 use base::files::FileError;
@@ -188,8 +187,8 @@ impl Specialists {
         }
         let (entry, found) = find(&registry, role, version)?;
         let version = found.id.as_str();
-        let (audit, audit_digest) = self.newest_audit(entry, found);
-        let unsealed = self.unsealed_exams(&entry.role, version);
+        let newest = self.newest_audit(entry, found);
+        let audit = newest.as_ref().map(|(record, _)| record);
         let mut read = read_log_of(&registry, sources)?;
         let mut seen = read.roles.remove(role).unwrap_or_default();
         let windows = seen.versions.remove(version).unwrap_or_default().0;
@@ -198,13 +197,13 @@ impl Specialists {
         let (supply_chain, digests) = supply_chain(&written);
         let shadow = self.shadow_of(entry, found)?;
         let assessment = assess(&Evidence {
-            audit: audit.as_ref(),
-            audit_doubt: unsealed.last().map(String::as_str),
+            audit: audit.map_err(String::as_str),
             windows: &windows,
             run_log: read.broken.map_or(Ok(()), Err),
             supply_chain,
             shadow,
         });
+        let (audit, audit_digest) = newest.ok().unzip();
         Ok(Dossier {
             version: found.id.clone(),
             level: found.certified_level,
@@ -217,25 +216,32 @@ impl Specialists {
         })
     }
 
+    /// The newest exam and the digest of its record.
+    ///
+    /// # Errors
+    /// Why none counts.
     fn newest_audit(
         &self,
         entry: &Entry,
         version: &Version,
-    ) -> (Option<AuditRecord>, Option<String>) {
+    ) -> Result<(AuditRecord, String), String> {
         let records = self.exams(&entry.role);
-        let Some(record) = newest(&records, entry, version) else {
-            return (None, None);
-        };
-        let text = serde_json::to_value(record).unwrap_or_default();
-        let digest = selection::canonical::hash(&text);
-        let mut record = record.clone();
+        let mut record = self
+            .newest_record(entry, version, &records)?
+            .ok_or_else(|| {
+                let unsealed = self.unsealed_exams(&entry.role, &version.id);
+                unsealed
+                    .last()
+                    .cloned()
+                    .unwrap_or_else(|| "no audit was run".to_owned())
+            })?;
+        let digest = selection::canonical::hash(&serde_json::to_value(&record).unwrap_or_default());
         let active = entry.active().ok().flatten();
         let other = active.filter(|active| active.id != version.id);
-        let margin = self.settings().exam_margin;
         if let (None, Some(other)) = (&record.baseline, other) {
-            record.baseline = compare(&records, entry, (other, version), margin);
+            record.baseline = self.compare(entry, (other, version), &records);
         }
-        (Some(record), Some(digest))
+        Ok((record, digest))
     }
 
     /// The probes of a version's answers since the last clearing, each input once.

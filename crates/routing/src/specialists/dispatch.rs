@@ -14,7 +14,7 @@ use ::specialist::gate::{Decision, Reason};
 use ::specialist::quota::Source;
 use ::specialist::shadow::{Pair, Shadow, halt_reason, summary};
 use ::specialist::state::{Halt, Number, Reservation, Slot, State};
-use selection::{canonical, output};
+use selection::{likeness, output};
 use serde_json::Value;
 
 use super::lease::Ticket;
@@ -360,8 +360,8 @@ impl Specialists {
         let lock = self.lock_state().map_err(|error| said(&error))?;
         let mut state = self.state().map_err(|error| error.to_string())?;
         let subject = (asked.role, version);
-        let digest = self.input_digest(asked.input);
-        let outcome = (digest.as_str(), agreed);
+        let input = self.input_sketch(asked.input);
+        let outcome = (input.as_str(), agreed);
         let (judgement, halt_triggered) =
             state.probe(subject, outcome, &settings, !is_canary, |judgement| Halt {
                 reason: halt_reason(subject, judgement, &settings, pair),
@@ -396,11 +396,10 @@ impl Specialists {
         })
     }
 
-    /// Returns the digest by which a repeated input is known; keyed where the user has a trust store.
-    fn input_digest(&self, input: &Value) -> String {
-        let form = canonical::input_form(&output::text(input));
-        let keyed = self.seals.seal("probed input", form.as_bytes());
-        keyed.unwrap_or_else(|| canonical::hash_bytes(form.as_bytes()))
+    /// Returns the sketch by which an input that comes again is known; keyed where the user has a trust store.
+    fn input_sketch(&self, input: &Value) -> String {
+        let key = self.seals.seal("probed input", b"").unwrap_or_default();
+        likeness::sketch(&output::text(input), &key)
     }
 
     /// Adds a line to the field log. A failure is told and changes nothing about the dispatch.

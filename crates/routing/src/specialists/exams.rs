@@ -5,45 +5,96 @@ use std::path::PathBuf;
 use ::specialist::event::{Event, Kind};
 use ::specialist::registry::{Entry, Version};
 use ::specialist::serving::Standing;
-use selection::audit::record::{Baseline, passes};
+use selection::audit::record::{Attempt, Baseline};
 use selection::audit::{Answer, AuditRecord, Given};
 use serde_json::Value;
 
 use super::{OperateError, Specialists};
 use crate::audits;
+use crate::audits::attempts::Attempts;
 use base::clock;
 
 impl Specialists {
     /// What the exams, the state and the events log say about a version, for the one rule about who may serve.
+    ///
+    /// Exams count by their attempts, which no record that is removed or put back can hide, and for the same weights
+    /// behind the same backend, whatever they are called.
     pub(super) fn standing(
         &self,
         entry: &Entry,
         version: &Version,
     ) -> Result<Standing, OperateError> {
-        let records = self.exams(&entry.role);
-        // An exam that grades nothing says nothing, unless it failed.
-        let speaks = |record: &&AuditRecord| {
-            let says = record.is_graded() || !passes(record.rate());
-            says && is_of(record, entry, version)
-        };
-        let newest = records.iter().rfind(speaks);
-        let failed = newest.filter(|record| !record.is_passed());
+        let attempts = self.attempts(entry, version);
+        let newest = attempts.newest();
+        let failed = newest.filter(|attempt| attempt.passed == Some(false));
         let state = self.usable_state()?;
         let halt = state.halts_for(&entry.role).versions;
         let halt = halt.and_then(|halts| halts.get(&version.id));
         let events = self.events()?;
-        let of_version = |event: &&Event| {
-            event.data.get("version").and_then(Value::as_str) == Some(version.id.as_str())
+        let ended = |event: &&Event| {
+            let text = |key: &str| event.data.get(key).and_then(Value::as_str);
+            let is_withdrawn = || text("outcome") == Some("withdrawn");
+            text("version") == Some(version.id.as_str())
+                || (text("version_id") == Some(version.id.as_str()) && is_withdrawn())
         };
-        let halted = events.of(&entry.role, &[Kind::Halt]).filter(of_version);
-        let halted = halted.last().map(|event| event.ts.clone());
-        let examined = newest.and_then(|record| clock::parse(&record.finished_at));
-        let is_newer = |halted: &String| clock::parse(halted) >= examined;
+        let ended = events
+            .of(&entry.role, &[Kind::Halt, Kind::Canary])
+            .filter(ended);
+        let ended = ended.last().map(|event| event.ts.clone());
+        let examined = newest.and_then(|attempt| clock::parse(&attempt.finished_at));
+        let is_newer = |ended: &String| clock::parse(ended) >= examined;
         Ok(Standing {
             halt: halt.map(|halt| halt.reason.clone()),
-            failed_exam: failed.map(AuditRecord::said),
-            halted_since_exam: halted.filter(is_newer),
+            failed_exam: failed.map(|attempt| self.said_of(entry, attempt)),
+            halted_since_exam: ended.filter(is_newer),
         })
+    }
+
+    pub(super) fn attempts(&self, entry: &Entry, version: &Version) -> Attempts<'_> {
+        let identity = entry.identity(version);
+        let whose = (entry.role.as_str(), version.id.as_str(), identity.as_str());
+        Attempts::of(&self.seals, &self.paths().audits, whose)
+    }
+
+    /// Says what came of an attempt, as its record has it where that is still there.
+    fn said_of(&self, entry: &Entry, attempt: &Attempt) -> String {
+        let records = self.exams(&entry.role);
+        let record = records.iter().find(|record| is_of_attempt(record, attempt));
+        let gone = || format!("{}; its record is gone or was changed", attempt.said());
+        record.map_or_else(gone, AuditRecord::said)
+    }
+
+    /// Returns the newest record of a version's exams.
+    ///
+    /// # Errors
+    /// Why there is none that counts: it took an exam later, and the record of that is gone or was changed.
+    pub(super) fn newest_record(
+        &self,
+        entry: &Entry,
+        version: &Version,
+        records: &[AuditRecord],
+    ) -> Result<Option<AuditRecord>, String> {
+        let attempts = self.attempts(entry, version);
+        let own = attempts
+            .so_far()
+            .iter()
+            .filter(|one| one.version == version.id);
+        let newest_attempt = own.filter(|one| one.passed.is_some()).next_back();
+        let found = newest(records, entry, version);
+        let is_newer = |attempt: &&Attempt| {
+            let time = clock::parse(&attempt.finished_at);
+            found.is_none_or(|record| clock::parse(&record.finished_at) < time)
+        };
+        match newest_attempt.filter(is_newer) {
+            Some(attempt) => {
+                let unsealed = self.unsealed_exams(&entry.role, &version.id);
+                Err(unsealed.last().cloned().unwrap_or_else(|| format!(
+                    "the record of its newest exam is gone: {}; `roleos audit run` takes the exam again",
+                    attempt.said()
+                )))
+            }
+            None => Ok(found.cloned()),
+        }
     }
 
     /// The records of a role's exams, oldest first.
@@ -70,17 +121,47 @@ impl Specialists {
         all.filter_map(said).collect()
     }
 
-    /// Returns the newest exam of a version.
+    /// Returns what the newest exam of a version came to, and whether it passed.
     #[must_use]
-    pub fn newest_exam(&self, role: &str, version: &str) -> Option<AuditRecord> {
+    pub fn newest_exam(&self, role: &str, version: &str) -> Option<(bool, String)> {
         let registry = self.registry().ok()?;
         let entry = registry.entry(role)?;
-        newest(&self.exams(role), entry, entry.version(version)?).cloned()
+        let version = entry.version(version)?;
+        let records = self.exams(role);
+        match self.newest_record(entry, version, &records) {
+            Ok(record) => record.map(|record| (record.is_passed(), record.said())),
+            Err(_) => {
+                let attempts = self.attempts(entry, version);
+                let newest = attempts.newest()?;
+                Some((newest.passed == Some(true), self.said_of(entry, newest)))
+            }
+        }
+    }
+
+    /// Compares two versions on the newest exam that both took here. A version whose newest record is gone is not compared:
+    /// the exam that it lost may be the one that is gone.
+    pub(super) fn compare(
+        &self,
+        entry: &Entry,
+        (before, now): (&Version, &Version),
+        records: &[AuditRecord],
+    ) -> Option<Baseline> {
+        self.newest_record(entry, now, records).ok()?;
+        let own = records.iter().rev();
+        let own = own.filter(|one| one.is_graded() && is_of(one, entry, now));
+        let mut pairs = own.filter_map(|own| {
+            let same =
+                |one: &&AuditRecord| is_of(one, entry, before) && one.exam_hash == own.exam_hash;
+            Some((records.iter().rfind(same)?, own))
+        });
+        let (before, now) = pairs.next()?;
+        let answers: Vec<Answer> = now.answers.iter().map(Given::answer).collect();
+        Some(Baseline::of(before, &answers, self.settings().exam_margin))
     }
 }
 
 /// Returns the newest exam of a version with the backend that it has now.
-pub(super) fn newest<'a>(
+fn newest<'a>(
     records: &'a [AuditRecord],
     entry: &Entry,
     version: &Version,
@@ -94,20 +175,7 @@ fn is_of(record: &AuditRecord, entry: &Entry, version: &Version) -> bool {
     record.version == version.id && subject.is_none_or(|known| *known == entry.subject(version))
 }
 
-/// Compares two versions on the newest exam that both took here.
-pub(super) fn compare(
-    records: &[AuditRecord],
-    entry: &Entry,
-    (before, now): (&Version, &Version),
-    margin: f64,
-) -> Option<Baseline> {
-    let own = records.iter().rev();
-    let own = own.filter(|one| one.is_graded() && is_of(one, entry, now));
-    let mut pairs = own.filter_map(|own| {
-        let same = |one: &&AuditRecord| is_of(one, entry, before) && one.exam_hash == own.exam_hash;
-        Some((records.iter().rfind(same)?, own))
-    });
-    let (before, now) = pairs.next()?;
-    let answers: Vec<Answer> = now.answers.iter().map(Given::answer).collect();
-    Some(Baseline::of(before, &answers, margin))
+/// Returns `true` if a record is of this attempt.
+fn is_of_attempt(record: &AuditRecord, attempt: &Attempt) -> bool {
+    record.finished_at == attempt.finished_at && record.exam_hash == attempt.exam_hash
 }

@@ -66,6 +66,9 @@ pub enum OperateError {
     /// A new role needs an address.
     #[error("role `{0}` is new and needs a backend")]
     NoBackend(String),
+    /// No certificate names the level.
+    #[error("`certified_level` is `{0}`; certificates name L0 to L5")]
+    NoSuchLevel(String),
     /// The version is no version.
     #[error("a version must be a JSON object with an `id`")]
     NotAVersion,
@@ -158,6 +161,10 @@ impl Specialists {
     ) -> Result<Registered, OperateError> {
         let object = version.as_object_mut().ok_or(OperateError::NotAVersion)?;
         complete(object, operator.now);
+        let named = object.get("certified_level").and_then(Value::as_str);
+        if let Some(level) = named.filter(|name| Level::parse(name) > Some(Level::HIGHEST)) {
+            return Err(OperateError::NoSuchLevel(level.to_owned()));
+        }
         let refused_level = take_level(object, certified_by);
         let text = |key: &str| {
             object
@@ -298,6 +305,9 @@ impl Specialists {
         };
         let _lock = self.lock_state()?;
         let mut state = self.usable_state()?;
+        if entry.is_none() && state.slot(role).is_none() {
+            return Err(OperateError::UnknownRole(role.to_owned()));
+        }
         let lifted = state.clear(role, version.as_deref());
         for id in lifted.iter().filter_map(|(id, _)| id.as_deref()) {
             let serving =
@@ -357,7 +367,8 @@ impl Specialists {
                 let mut state = self.rebuilt()?;
                 // The logs have no seal, and the state is about to get one.
                 if self.seals.is_enforced() {
-                    state.doubt_agreement();
+                    let logged = state.clone();
+                    state.recount(&logged);
                 }
                 // The damaged file stays where it is until there is a good one to take its place.
                 fs::hard_link(path, &aside)

@@ -9,7 +9,6 @@ use ::specialist::registry::{Entry, Registry, Version, Withdrawn};
 use ::specialist::role_block::RoleBlock;
 use serde_json::{Map, Value, json};
 
-use super::exams::compare;
 use super::{OperateError, Operator, Specialists, lock};
 
 /// A pointer that was moved, or a canary that was begun.
@@ -118,8 +117,11 @@ impl Specialists {
         self.repoint(role, &named, Move::Rollback, Promotion::default(), operator)
     }
 
-    /// The version that was active before the active one.
-    fn version_before(&self, role: &str) -> Result<String, OperateError> {
+    /// Returns the version that was active before the active one, to which `rollback` goes.
+    ///
+    /// # Errors
+    /// There is none, or a file cannot be read.
+    pub fn version_before(&self, role: &str) -> Result<String, OperateError> {
         let registry = self.registry()?;
         let entry = registry
             .entry(role)
@@ -190,9 +192,7 @@ impl Specialists {
         let records = self.exams(&entry.role);
         let active = entry.active().ok().flatten();
         let active = active.filter(|active| active.id != version.id);
-        let margin = self.settings().exam_margin;
-        let compared =
-            active.and_then(|active| compare(&records, entry, (active, version), margin));
+        let compared = active.and_then(|active| self.compare(entry, (active, version), &records));
         Ok(Facts {
             was_active: was_active(&self.events()?, &entry.role),
             standing: self.standing(entry, version)?,

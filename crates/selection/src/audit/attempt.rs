@@ -1,42 +1,141 @@
-//! Every time that a version took an exam. Whoever takes one often enough passes it by chance, so the attempts count
-//! together, as long as the same version was asked the same questions.
+//! Every time that something took an exam. Who takes one often enough passes it by chance, so the attempts of the same
+//! weights behind the same backend count together, case by case: another description, order or version of a set is no
+//! other exam, and neither is one from which the failed cases were taken out.
 
 use serde::{Deserialize, Serialize};
 use statistics::rate::{Rate, rate};
+use statistics::sketch;
 
 use super::record::passes;
-use super::{AuditRecord, Given};
+use super::{AuditRecord, AuditSet, Given};
+use crate::canonical;
+
+/// Most cases of one attempt that are kept.
+const MOST_CASES: usize = 2000;
+
+/// Most cases of all attempts that are kept; the oldest attempts go first.
+const MOST_OF_ALL: usize = 20_000;
+
+/// Hex digits that are kept of the digest of a right answer.
+const DIGITS: usize = 8;
 
 /// One time that an exam was taken, or broken off and begun anew.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Attempt {
     /// When, RFC 3339 in UTC.
     pub finished_at: String,
-    /// Hash of what answered.
+    /// Hash of what answered: weights and backend.
     pub subject: Option<String>,
+    /// The id of the version that answered.
+    pub version: String,
+    /// The exam.
+    pub exam_hash: String,
+    /// Whether it passed; nothing where it was broken off, or passed with too few graded cases.
+    pub passed: Option<bool>,
     /// Graded cases that were right, each input once.
     pub right: u64,
     /// Graded cases that were answered at all.
     pub total: u64,
+    /// Those cases.
+    pub cases: Vec<Tried>,
+}
+
+/// A case that was answered: the sketch of its input, the beginning of the digest of its right answer, whether it was right.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Tried(String, String, bool);
+
+impl Tried {
+    fn is_alike(&self, other: &Self) -> bool {
+        sketch::are_alike(&self.0, &other.0)
+    }
 }
 
 impl Attempt {
     /// Counts answers. A case without an answer is left out: it fails its exam, and shows nothing about the next.
     #[must_use]
-    pub fn of(answers: &[Given], subject: Option<String>, finished_at: &str) -> Self {
+    pub fn of(
+        set: &AuditSet,
+        answers: &[Given],
+        (subject, version): (&str, &str),
+        finished_at: &str,
+    ) -> Self {
         let counted = answers
             .iter()
             .filter(|given| given.is_proof() && !given.output.is_null());
+        let tried = |given: &Given| {
+            let case = set.cases.get(given.index)?;
+            // Where no answer is named, what checks it tells cases apart.
+            let known = case.known_answer().unwrap_or_else(|| case.check().1);
+            let mut known = canonical::hash_bytes(known.as_bytes());
+            known.truncate(DIGITS);
+            Some(Tried(case.sketch.clone(), known, given.passed()))
+        };
+        let mut cases: Vec<Tried> = counted.clone().filter_map(tried).collect();
+        cases.sort_unstable();
+        cases.truncate(MOST_CASES);
         Self {
             finished_at: finished_at.to_owned(),
-            subject,
+            subject: Some(subject.to_owned()),
+            version: version.to_owned(),
+            exam_hash: set.exam_hash.clone(),
+            passed: None,
             right: counted.clone().filter(|given| given.passed()).count() as u64,
             total: counted.count() as u64,
+            cases,
         }
+    }
+
+    /// Returns how many cases of this attempt, right ones and all, count for an exam. Those that it has as well count. Where
+    /// half of the smaller one is in the other, both are one exam, and those that were taken out count too; a case whose
+    /// right answer was mended does not.
+    fn counted_for(&self, exam: &Self) -> (u64, u64) {
+        if self.subject != exam.subject {
+            return (0, 0);
+        }
+        if self == exam || (self.cases.is_empty() && self.exam_hash == exam.exam_hash) {
+            return (self.right, self.total);
+        }
+        let has = |one: &Tried| exam.cases.iter().find(|other| other.is_alike(one));
+        let found: Vec<(&Tried, Option<&Tried>)> =
+            self.cases.iter().map(|one| (one, has(one))).collect();
+        let shared = found.iter().filter(|(_, other)| other.is_some()).count();
+        let smaller = self.cases.len().min(exam.cases.len());
+        let is_same_exam = 2 * shared >= smaller;
+        let counted = found.iter().filter(|(one, other)| match other {
+            Some(_) => exam
+                .cases
+                .iter()
+                .any(|other| other.is_alike(one) && other.1 == one.1),
+            None => is_same_exam,
+        });
+        let right = counted.clone().filter(|(one, _)| one.2).count();
+        (right as u64, counted.count() as u64)
+    }
+
+    /// Says what came of it.
+    #[must_use]
+    pub fn said(&self) -> String {
+        format!(
+            "{} of {} graded cases right ({})",
+            self.right, self.total, self.finished_at
+        )
     }
 }
 
-/// Attempts of one subject, taken together.
+/// Forgets the oldest attempts where there are too many.
+pub fn bound(attempts: &mut Vec<Attempt>) {
+    let mut room = MOST_OF_ALL;
+    let kept = attempts.iter().rev().take_while(|one| {
+        let fits = one.cases.len() < room;
+        room = room.saturating_sub(one.cases.len() + 1);
+        fits
+    });
+    let surplus = attempts.len() - kept.count();
+    attempts.drain(..surplus);
+}
+
+/// Attempts that count for one exam, taken together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pooled {
     /// How many attempts.
@@ -46,19 +145,6 @@ pub struct Pooled {
 }
 
 impl Pooled {
-    /// Adds those up that the same subject made.
-    #[must_use]
-    pub fn of(attempts: &[Attempt], subject: Option<&String>) -> Self {
-        let same = attempts
-            .iter()
-            .filter(|attempt| attempt.subject.as_ref() == subject);
-        let sum = |count: fn(&Attempt) -> u64| same.clone().map(count).sum();
-        Self {
-            attempts: same.clone().count(),
-            right: rate(sum(|one| one.right), sum(|one| one.total)),
-        }
-    }
-
     /// Says how many there were and what they came to.
     #[must_use]
     pub fn said(&self) -> String {
@@ -71,31 +157,73 @@ impl Pooled {
 }
 
 impl AuditRecord {
-    /// Puts it behind earlier attempts at the same exam.
+    /// Puts it behind earlier attempts of the same subject; those that say nothing about this exam are left out.
     #[must_use]
-    pub fn after(mut self, mut earlier: Vec<Attempt>) -> Self {
-        earlier.push(self.attempt());
-        self.attempts = earlier;
+    pub fn after(mut self, earlier: Vec<Attempt>) -> Self {
+        let Some(own) = self.attempts.pop() else {
+            return self;
+        };
+        let counts = |one: &Attempt| one.counted_for(&own).1 > 0;
+        self.attempts = earlier.into_iter().filter(counts).collect();
+        self.attempts.push(own);
+        let passed = self.verdict();
+        if let Some(own) = self.attempts.last_mut() {
+            own.passed = passed;
+        }
         self
     }
 
-    /// Returns every attempt, this one last.
+    /// Returns whether it passed; one that grades too little says nothing, unless it failed.
+    fn verdict(&self) -> Option<bool> {
+        let tells = self.is_graded() || !passes(self.rate());
+        tells.then(|| self.is_passed())
+    }
+
+    /// Returns the attempt of an older record, which does not tell what answered.
     #[must_use]
-    pub fn all_attempts(&self) -> Vec<Attempt> {
-        match self.attempts.is_empty() {
-            true => vec![self.attempt()],
-            false => self.attempts.clone(),
+    pub fn untold_attempt(&self) -> Option<Attempt> {
+        let found = self.proof();
+        self.subject.is_none().then(|| Attempt {
+            finished_at: self.finished_at.clone(),
+            version: self.version.clone(),
+            exam_hash: self.exam_hash.clone(),
+            passed: self.verdict(),
+            right: found.hits,
+            total: found.n,
+            ..Attempt::default()
+        })
+    }
+
+    /// Returns the attempts that count for this exam, taken together. An older record has none but itself.
+    #[must_use]
+    pub fn pooled(&self) -> Pooled {
+        let Some(own) = self.attempts.last() else {
+            return Pooled {
+                attempts: 1,
+                right: self.proof(),
+            };
+        };
+        let counted = self.attempts.iter().map(|one| one.counted_for(own));
+        let counted: Vec<(u64, u64)> = counted.filter(|(_, total)| *total > 0).collect();
+        let sum = |count: fn(&(u64, u64)) -> u64| counted.iter().map(count).sum();
+        Pooled {
+            attempts: counted.len().max(1),
+            right: rate(sum(|one| one.0), sum(|one| one.1)),
         }
     }
 
-    fn attempt(&self) -> Attempt {
-        Attempt::of(&self.answers, self.subject.clone(), &self.finished_at)
-    }
-
-    /// Returns the attempts of what answered here, taken together.
+    /// Returns what it came to, in words.
     #[must_use]
-    pub fn pooled(&self) -> Pooled {
-        Pooled::of(&self.all_attempts(), self.subject.as_ref())
+    pub fn said(&self) -> String {
+        format!(
+            "{} of {} cases passed, {} verifier failures, {} wrong answers ({}); {}",
+            self.passed,
+            self.cases,
+            self.verifier_failures,
+            self.wrong_answers,
+            self.finished_at,
+            self.pooled().said()
+        )
     }
 
     /// Says how often the exam was taken, and what to do where that is why it does not count.
@@ -105,9 +233,76 @@ impl AuditRecord {
         let mut said = pooled.said();
         if passes(self.proof()) && !passes(pooled.right) {
             said.push_str(
-                ", which is too few of all attempts together; take an exam with another set, or register what was mended as a new version",
+                ", which is too few of all attempts together; take an exam with other cases, or register weights that were mended",
             );
         }
         said
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cases by number: those below `right` were answered right.
+    fn attempt(cases: impl Iterator<Item = u16>, right: u16, mended: &[u16]) -> Attempt {
+        let case = |one: u16| {
+            let known = if mended.contains(&one) {
+                "mended"
+            } else {
+                "known"
+            };
+            Tried(sketch::of([one, 1000 + one]), known.to_owned(), one < right)
+        };
+        let cases: Vec<Tried> = cases.map(case).collect();
+        Attempt {
+            right: cases.iter().filter(|one| one.2).count() as u64,
+            total: cases.len() as u64,
+            exam_hash: format!("{cases:?}"),
+            cases,
+            ..Attempt::default()
+        }
+    }
+
+    #[test]
+    fn attempts_count_for_an_exam_by_its_cases() {
+        let before = attempt(0..40, 30, &[]);
+        for (name, exam, expected) in [
+            ("the same cases", attempt(0..40, 40, &[]), (30, 40)),
+            (
+                "without those that failed",
+                attempt(0..30, 30, &[]),
+                (30, 40),
+            ),
+            ("only a few of them", attempt(0..5, 5, &[]), (30, 40)),
+            (
+                "a few and many others",
+                attempt((0..5).chain(100..140), 200, &[]),
+                (5, 5),
+            ),
+            (
+                "right answers that were mended",
+                attempt(0..40, 40, &[38, 39]),
+                (30, 38),
+            ),
+            ("other cases", attempt(100..140, 200, &[]), (0, 0)),
+        ] {
+            assert_eq!(before.counted_for(&exam), expected, "{name}");
+        }
+        let mut elsewhere = attempt(0..40, 40, &[]);
+        elsewhere.subject = Some("other".to_owned());
+        assert_eq!(before.counted_for(&elsewhere), (0, 0));
+    }
+
+    #[test]
+    fn the_oldest_attempts_are_forgotten() {
+        let mut all: Vec<Attempt> = (0..30)
+            .map(|number| Attempt {
+                finished_at: number.to_string(),
+                ..attempt(0..1000, 0, &[])
+            })
+            .collect();
+        bound(&mut all);
+        assert_eq!((all.len(), all[0].finished_at.as_str()), (19, "11"));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use super::attempt::{Attempt, Pooled};
+pub use super::attempt::{Attempt, Pooled, bound};
 pub use super::baseline::Baseline;
 use super::{Answer, Case, DEFAULT_FLOOR, Grading, MIN_CASES, Match, Report};
 use crate::canonical;
@@ -104,7 +104,7 @@ impl Given {
             ungraded: !case.graded,
         };
         given.score(metric);
-        given.grade(case);
+        given.grade(case, metric);
         given
     }
 
@@ -134,18 +134,17 @@ impl Given {
         self.right.is_some() && !self.ungraded && self.copy_of.is_none()
     }
 
-    fn grade(&mut self, case: &Case) {
+    fn grade(&mut self, case: &Case, metric: &Metric) {
         let Grading { rule, floor } = case.grading;
         let Some(expected) = self.expected_output.as_deref() else {
             self.right = case.graded.then(|| self.is_verified());
             return;
         };
-        let q1 = self.q1.unwrap_or(0.0);
         let right = match rule {
             Match::Verifier => self.is_verified(),
-            Match::Exact => is_same(&self.output, expected),
-            Match::Quality => is_same(&self.output, expected) || q1 >= floor,
+            Match::Exact | Match::Quality => matches(case.grading, metric, &self.output, expected),
         };
+        let q1 = self.q1.unwrap_or(0.0);
         self.right = Some(right);
         if !right && self.is_verified() {
             let needed = match rule {
@@ -206,6 +205,12 @@ fn text(output: &Value) -> Cow<'_, str> {
         Value::Null => Cow::Borrowed(""),
         other => output::text(other),
     }
+}
+
+/// Returns `true` if an output is right by comparison with the expected one.
+pub(super) fn matches(grading: Grading, metric: &Metric, output: &Value, expected: &str) -> bool {
+    let is_good = || q1(metric, output, expected) >= grading.floor;
+    is_same(output, expected) || (grading.rule == Match::Quality && is_good())
 }
 
 /// Returns `true` if an output is the expected one: as JSON where both are, else as text without the space around it.
@@ -295,7 +300,7 @@ pub struct AuditRecord {
     pub scores: BTreeMap<String, Score>,
     /// The answers, by case.
     pub answers: Vec<Given>,
-    /// Every time that this version took this exam, this one last; an older record has none.
+    /// Every attempt that counts for this exam, this one last; an older record has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
     /// That `roleos` wrote this here.
@@ -314,6 +319,8 @@ pub struct Whose<'a> {
     pub model_id: &'a str,
     /// Hash of what answered.
     pub subject: &'a str,
+    /// Hash of the weights and the backend.
+    pub identity: &'a str,
     /// When it was finished.
     pub finished_at: &'a str,
 }
@@ -334,6 +341,8 @@ impl AuditRecord {
         let given: Vec<Answer> = answers.iter().map(Given::answer).collect();
         let report = Report::of(&given, before_answers.as_deref());
         let metric_hash = metric.hash();
+        let subject = (whose.identity, whose.version);
+        let attempt = Attempt::of(set, &answers, subject, whose.finished_at);
         let score = Score {
             metric_hash: metric_hash.clone(),
             mean_reward: report.mean_reward,
@@ -363,9 +372,10 @@ impl AuditRecord {
             baseline: before.map(|(before, margin)| Baseline::from_report(before, &report, margin)),
             scores: BTreeMap::from([(metric.metric_version.clone(), score)]),
             answers,
-            attempts: Vec::new(),
+            attempts: vec![attempt],
             seal: None,
         }
+        .after(Vec::new())
     }
 
     /// Returns what a seal covers: all but the seal.
@@ -397,20 +407,6 @@ impl AuditRecord {
         };
         self.scores.insert(metric.metric_version.clone(), score);
         (self.mean_reward, mean_reward)
-    }
-
-    /// Returns what it came to, in words.
-    #[must_use]
-    pub fn said(&self) -> String {
-        format!(
-            "{} of {} cases passed, {} verifier failures, {} wrong answers ({}); {}",
-            self.passed,
-            self.cases,
-            self.verifier_failures,
-            self.wrong_answers,
-            self.finished_at,
-            self.pooled().said()
-        )
     }
 
     /// The pass rate with its bounds.
@@ -537,6 +533,7 @@ mod tests {
             version: "v2",
             model_id: "m",
             subject: "s",
+            identity: "s",
             finished_at: "2026-03-04T05:06:07Z",
         };
         let set = set();
@@ -610,6 +607,7 @@ mod tests {
             version: "v3",
             model_id: "m",
             subject: "s",
+            identity: "s",
             finished_at: "2026-03-04T05:06:07Z",
         };
         let slow = AuditRecord::of(whose, &set(), &Metric::v1(), slow, Some((&before, 0.0)));

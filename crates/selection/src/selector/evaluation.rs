@@ -2,6 +2,8 @@
 //! how much of that was acceptable, and whether its scores mean what they say.
 
 use serde::{Deserialize, Serialize};
+use statistics::ERROR;
+use statistics::paired::Comparison;
 use statistics::rate::{Rate, rate};
 
 use super::{Example, Selector};
@@ -77,7 +79,7 @@ pub fn evaluate(selector: &Selector, held_out: &[Example]) -> Evaluation {
 /// Whether a new selector scores worse than the present one on the same contests, beyond chance: both mean squares.
 #[must_use]
 pub fn worse(new: &Selector, present: &Selector, held_out: &[Example]) -> Option<(f64, f64)> {
-    let (mut n, mut sum, mut squares, mut before, mut after) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    let (mut gains, mut before, mut after) = (Vec::new(), 0.0, 0.0);
     for example in held_out {
         let (was, is) = (
             present.judge(&example.features),
@@ -93,16 +95,16 @@ pub fn worse(new: &Selector, present: &Selector, held_out: &[Example]) -> Option
                 (score.map_or(0.0, |score| score.probability) - label).powi(2)
             };
             let (was, is) = (off(was.score(version)), off(is.score(version)));
-            n += 1.0;
             before += was;
             after += is;
-            sum += is - was;
-            squares += (is - was).powi(2);
+            gains.push(was - is);
         }
     }
-    let mean = sum / f64::max(n, 1.0);
-    let error = ((squares / f64::max(n, 1.0) - mean * mean).max(0.0) / f64::max(n, 1.0)).sqrt();
-    (mean > 2.0 * error && mean > 1e-9).then(|| (after / n, before / n))
+    // It is looked at after every training, so the bound holds at any number of looks.
+    let found = Comparison::of(&gains, ERROR);
+    #[expect(clippy::cast_precision_loss, reason = "a count of answers")]
+    let n = found.n as f64;
+    (found.high < 0.0).then(|| (after / n, before / n))
 }
 
 /// Probability, expected worth and label of each version that took part, is known to the selector and has a label.

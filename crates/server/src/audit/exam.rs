@@ -180,17 +180,15 @@ impl<'a> Exam<'a> {
         let seals = self.specialists.seals();
         let subject = entry.subject(version);
         let now = || clock::text(clock::now_ns() / 1_000_000 * 1_000_000);
-        let whose = (
-            entry.role.as_str(),
-            version.id.as_str(),
-            &*self.set.exam_hash,
-        );
-        let mut attempts = Attempts::of(seals, &path, whose);
+        let identity = entry.identity(version);
+        let records = &self.specialists.paths().audits;
+        let mut attempts = Attempts::of(seals, records, (&entry.role, &version.id, &identity));
         let (unfinished, mut answers) =
             Unfinished::open(seals, &path, &self.set, &self.metric, self.fresh)?;
         if self.fresh {
             let dropped = std::mem::take(&mut answers);
-            attempts.add(Attempt::of(&dropped, Some(subject.clone()), &now()))?;
+            let subject = (identity.as_str(), version.id.as_str());
+            attempts.add(Attempt::of(&self.set, &dropped, subject, &now()))?;
         }
         let resumed = answers.len();
         let answered = self.ask(entry, version, &unfinished, &answers)?;
@@ -201,6 +199,7 @@ impl<'a> Exam<'a> {
             version: &version.id,
             model_id: &version.model_id,
             subject: &subject,
+            identity: &identity,
             finished_at: &now(),
         };
         let record = {
@@ -208,8 +207,10 @@ impl<'a> Exam<'a> {
             let baseline = baseline.map(|before| (before, margin));
             AuditRecord::of(whose, &self.set, &self.metric, answers, baseline)
         };
-        let record = record.after(attempts.so_far());
-        attempts.finish(&record.attempts)?;
+        let record = record.after(attempts.so_far().to_vec());
+        if let Some(own) = record.attempts.last() {
+            attempts.add(own.clone())?;
+        }
         audits::save(seals, &path, &record)?;
         unfinished.finish();
         Ok(Taken {

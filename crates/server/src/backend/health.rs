@@ -63,6 +63,8 @@ impl Finding {
 pub(super) struct Health {
     failures: u64,
     rests_until: Option<Instant>,
+    /// Whether one call is under way that finds out how it is.
+    is_tried: bool,
     why: &'static str,
 }
 
@@ -85,7 +87,11 @@ impl Health {
         if let Some(rest) = rest {
             self.rests_until = Some(now + rest);
             self.why = why;
+        } else if self.is_tried {
+            // Its pause was over, and one failure is no reason for another.
+            self.rests_until = None;
         }
+        self.is_tried = false;
     }
 
     /// Whether it is left alone now.
@@ -101,6 +107,7 @@ impl Health {
     /// Lets one call find out; the others wait for it as long as they would for a failure.
     pub(super) fn try_again(&mut self, patience: Patience, now: Instant) {
         self.rests_until = Some(now + patience.rest);
+        self.is_tried = true;
     }
 
     /// Why it is left alone, and for how long still.
@@ -159,6 +166,15 @@ mod tests {
             }
             health.note(Finding::Alive, patience, now);
             assert!(!health.rests(now) && !health.is_on_trial(now));
+        }
+        // One failure behind a pause that is over opens nothing; a second one does.
+        let mut health = Health::default();
+        health.note(Finding::Busy(one), patience, Instant::now());
+        let later = Instant::now() + one;
+        health.try_again(patience, later);
+        for rests in [false, true] {
+            health.note(Finding::Broken, patience, later);
+            assert_eq!(health.rests(later), rests);
         }
     }
 }

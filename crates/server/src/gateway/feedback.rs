@@ -162,7 +162,8 @@ async fn take(
             )
         })?;
         let path = feedback::path(&app.workspace);
-        feedback::append(&path, roles::now(), said, subject, sender).map_err(|error| {
+        let log = (app.specialists.seals(), path.as_path());
+        feedback::append(log, roles::now(), said, subject, sender).map_err(|error| {
             let message = format!("{error}: {}", error.source);
             let (status, code) = match error.source.kind() {
                 io::ErrorKind::InvalidData => (StatusCode::CONFLICT, "feedback_broken"),

@@ -11,7 +11,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::receipt::{Entry, shortened};
-use super::roles::{self, Game, PASS, general::nobody, play::Stage, play::play};
+use super::roles::{
+    self, Game, NOT_VERIFIED, PASS, UNSURE, general::nobody, play::Stage, play::play,
+};
 use super::{chat, proxy};
 use crate::problem::{Problem, Shape, json_response};
 use crate::up::App;
@@ -110,15 +112,18 @@ async fn dispatched(
         Some(Ok(answered)) if entry.line.route == "specialist" => Some(&answered.adapter_id),
         _ => None,
     };
+    let is_unsure = answer.receipt.is_unsure;
     entry.line.served = match (adapter, &answer.result) {
+        _ if is_unsure => Some(UNSURE.to_owned()),
         (Some(adapter), _) => Some(adapter.clone()),
         (None, Ok(_)) => Some(roles::general::name(app)),
         (None, Err(_)) => None,
     };
     if entry.line.route != "specialist" {
-        entry.line.route = "general";
+        entry.line.route = if is_unsure { "refused" } else { "general" };
     }
-    entry.line.reason = Some(answer.receipt.decision.reason.name().to_owned());
+    let reason = answer.receipt.decision.reason.name();
+    entry.line.reason = Some(if is_unsure { NOT_VERIFIED } else { reason }.to_owned());
     let told = match (&answer.receipt.call, &answer.general) {
         (_, Some(said)) => said.usage,
         (Some(Ok(answered)), None) => answered.usage,

@@ -41,7 +41,10 @@ pub(super) use self::verified::PASS;
 const COUNT: &str = "/v1/messages/count_tokens";
 
 /// The reason when adapters answered and no answer passed its verifier.
-const NOT_VERIFIED: &str = "not_verified";
+pub(super) const NOT_VERIFIED: &str = "not_verified";
+
+/// What receipts name as the model of an answer that no model gave.
+pub(super) const UNSURE: &str = "unsure";
 
 /// How often an ending process looks whether dispatches are over.
 const LOOK: Duration = Duration::from_millis(10);
@@ -207,7 +210,7 @@ async fn played(app: &Arc<App>, role: &Role, request: &Value, asked: &Request) -
         (Ok(answer), _) => Played::Answered(Box::new(Adapters {
             route: "refused",
             answer,
-            model: "unsure".to_owned(),
+            model: UNSURE.to_owned(),
             reason: NOT_VERIFIED.to_owned(),
             verified: false,
             usage: None,

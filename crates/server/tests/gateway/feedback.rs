@@ -107,7 +107,11 @@ fn feedback_is_tied_to_an_answer_linked_and_signed_with_its_sender() {
     );
     let workspace = Workspace::at(stage.folder.path()).unwrap();
     assert_eq!(
-        feedback::verify(&feedback::path(&workspace)).unwrap(),
+        feedback::verify(
+            &base::seals::Seals::of(&workspace),
+            &feedback::path(&workspace)
+        )
+        .unwrap(),
         (6, vec![])
     );
     let metrics = stage.get("/metrics").text();

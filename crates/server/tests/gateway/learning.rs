@@ -147,7 +147,8 @@ fn a_share_of_the_traffic_is_a_contest_with_the_general_model() {
             version: record.more.version,
             ..feedback::Subject::default()
         };
-        feedback::append(&said, record.timestamp, words, subject, "me".to_owned()).unwrap();
+        let log = (&base::seals::Seals::default(), said.as_path());
+        feedback::append(log, record.timestamp, words, subject, "me".to_owned()).unwrap();
     }
     let none = dataset::export(&log, &texts, &said, None, |_| {}).unwrap();
     assert!(none.left_out > done.left_out, "{none:?} {done:?}");

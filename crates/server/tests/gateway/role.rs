@@ -594,4 +594,15 @@ fn an_answer_that_does_not_pass_its_verifier_is_not_served() {
     assert_eq!(failed.json()["from"], "general");
     let runs = fs::read_to_string(stage.folder.path().join(".role-os/run_log.jsonl")).unwrap();
     assert_eq!(runs.lines().count(), 2, "{runs}");
+    // The finding: what no model said was logged as the general model's.
+    let mut registry: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    registry["specialists"][0]["versions"][0]["routing"] = json!({ "fallback": "unsure" });
+    fs::write(&path, registry.to_string()).unwrap();
+    let asked = json!({ "role": "checker", "input": CLAIM }).to_string();
+    let unsure = stage.post("/v1/dispatch", &asked);
+    assert_eq!(unsure.json()["result"]["status"], "UNSURE");
+    assert_eq!(
+        receipt_of(&unsure),
+        [Some("refused"), Some("not_verified"), Some("unsure")]
+    );
 }

@@ -207,5 +207,8 @@ fn learning_runs_are_marked_and_do_not_count() {
     let log = served + &learning.line(false).repeat(5);
     let audit = Audit::of(log.as_bytes(), &[], "A", 3);
     assert_eq!((audit.samples, audit.specialist_served), (1, 1));
+    let failed = json!({ "role": "A", "route": "specialist", "source": "claude" });
+    let audit = Audit::of(failed.to_string().as_bytes(), &[], "A", 10);
+    assert_eq!((audit.specialist_served, audit.not_served), (0, 1));
     assert!(audit.general_verdicts.is_empty(), "{audit:?}");
 }

@@ -61,7 +61,7 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args, set: &Path) -> Result
         let held = contest::hold(ui, context, &dispatcher, args, question)?;
         if let Some(why) = &held.answer.not_logged {
             let why = clean::name(why.as_bytes());
-            ui.note(format_args!("warning: a log was not written: {why}"));
+            ui.note(format_args!("warning: {why}"));
         }
         match held.held.winner().filter(|placed| placed.is_right()) {
             Some(placed) => *won.entry(placed.measured.model_id.clone()).or_default() += 1,

@@ -121,7 +121,7 @@ fn noted(ui: &Ui, written: Result<(), base::files::FileError>) {
     if let Err(error) = written {
         let why = format!("{error}: {}", error.source);
         let why = clean::name(why.as_bytes());
-        ui.note(format_args!("warning: a log was not written: {why}"));
+        ui.note(format_args!("warning: {why}"));
     }
 }
 
@@ -182,7 +182,7 @@ fn whole(milliseconds: f64) -> u64 {
 pub(super) fn show(ui: &Ui, held: &Contested, learn: bool) -> Result<Exit, Failure> {
     if let Some(why) = &held.answer.not_logged {
         let why = clean::name(why.as_bytes());
-        ui.note(format_args!("warning: a log was not written: {why}"));
+        ui.note(format_args!("warning: {why}"));
     }
     let mut measured = held.held.placed.iter().map(|placed| &placed.measured);
     let is_scored = measured.any(|one| one.q1.is_some() || one.model_id == GENERAL);

@@ -7,12 +7,18 @@ use routing::selector::Judge;
 use specialist::registry::Entry;
 use specialist::state::State;
 
-/// Returns the next steps, the one that blocks most first.
-pub(super) fn steps(config: &Config, judge: &Judge, state: &State, entry: &Entry) -> Vec<String> {
+/// Returns the next steps, the one that blocks most first. `can_go_back` says whether another version was active before.
+pub(super) fn steps(
+    config: &Config,
+    judge: &Judge,
+    state: &State,
+    entry: &Entry,
+    can_go_back: bool,
+) -> Vec<String> {
     if entry.is_retired() {
         return Vec::new();
     }
-    let mut steps = halts(state, entry);
+    let mut steps = halts(state, entry, can_go_back);
     if entry.active_version.is_none() {
         steps.push(activate(entry));
     } else if let Some(lapsed) = lapsed(entry) {
@@ -28,7 +34,17 @@ pub(super) fn steps(config: &Config, judge: &Judge, state: &State, entry: &Entry
             }
         }
     }
-    if config.fallback.claude.kind == Kind::None {
+    let ignored = config.ignored.iter();
+    let mut ignored = ignored.filter(|one| one.key.starts_with("fallback"));
+    if config.fallback.claude.kind != Kind::None {
+        return steps;
+    }
+    if let Some(one) = ignored.next() {
+        steps.push(format!(
+            "the general model that `.role-os/config.toml` sets is not used: {}; `roleos trust` shows it and asks",
+            one.doubt
+        ));
+    } else {
         steps.push(
             "no general model is set: no probes are bought without one, so a version that drifts is not halted, and what no version may answer is refused; set `kind` under `[fallback.claude]` in `.role-os/config.toml`"
                 .to_owned(),
@@ -37,7 +53,7 @@ pub(super) fn steps(config: &Config, judge: &Judge, state: &State, entry: &Entry
     steps
 }
 
-fn halts(state: &State, entry: &Entry) -> Vec<String> {
+fn halts(state: &State, entry: &Entry, can_go_back: bool) -> Vec<String> {
     let role = &entry.role;
     let serves = |id: &str| entry.serving().any(|version| version.id == id);
     let step = |(version, _): (Option<&str>, _)| {
@@ -45,9 +61,13 @@ fn halts(state: &State, entry: &Entry) -> Vec<String> {
         None => Some(format!(
             "the role is halted: `roleos specialist clear-halt {role:?}` lifts it"
         )),
-        Some(id) => serves(id).then(|| format!(
-            "`{id}` is halted by its probes: `roleos specialist rollback {role:?}` goes back, or, once it is mended, `roleos specialist clear-halt {role:?} {id}` lifts it"
-        )),
+        Some(id) => serves(id).then(|| {
+            let back = match can_go_back {
+                true => format!("`roleos specialist rollback {role:?}` goes back, or, "),
+                false => String::new(),
+            };
+            format!("`{id}` is halted by its probes: {back}once it is mended, `roleos specialist clear-halt {role:?} {id}` lifts it")
+        }),
     }
     };
     state.halts(role).filter_map(step).collect()

@@ -249,6 +249,7 @@ fn next(context: &Context, specialists: &Specialists, role: &str) -> Option<Vec<
         &judge,
         &state,
         registry.entry(role)?,
+        specialists.version_before(role).is_ok(),
     ))
 }
 

@@ -10,12 +10,12 @@ use present::view::specialists::{self as view, Status};
 use routing::learning::Shown;
 use routing::selector::Judge;
 use routing::specialists::{OperateError, Specialists};
-use selection::audit::record::passes;
 use serde_json::{Value, json};
 use server::backend;
 use specialist::field::Audit;
 use specialist::registry::Entry;
 use specialist::shadow::{HaltRule, Settings};
+use specialist::state::State;
 
 use super::next::steps;
 use crate::exit::Exit;
@@ -82,6 +82,7 @@ pub fn run(
     let missing = args.role.as_deref().filter(|_| shown.is_empty());
     let settings = &specialists.settings().shadow;
     let judge = Judge::of(&paths.workspace);
+    let back = |entry: &Entry| specialists.version_before(&entry.role).is_ok();
     if ui.json {
         let warned = |one: &Status<'_>| backend::warning(&one.entry.backend_url);
         let mut roles: Vec<Value> = shown
@@ -92,16 +93,22 @@ pub fn run(
                     let entry = one.entry;
                     let active = entry.active_version.as_deref().unwrap_or_default();
                     let exam = specialists.newest_exam(&entry.role, active);
-                    let exam = exam
-                        .map(|exam| json!({ "passed": passes(exam.rate()), "said": exam.said() }));
+                    let exam = exam.map(|(passed, said)| json!({ "passed": passed, "said": said }));
                     let without = specialists.files_without_block(&entry.role);
                     role.insert("exam".to_owned(), json!(exam));
+                    let canary = entry.canary.as_ref();
+                    let probes = canary.and_then(|one| state.probes(&entry.role, &one.version));
+                    let probes = probes.map(|probes| {
+                        json!({ "probes": probes.total, "agreed": probes.agreed,
+                            "inputs": probes.inputs.total, "inputs_agreed": probes.inputs.agreed })
+                    });
+                    role.insert("canary_probes".to_owned(), json!(probes));
                     role.insert("files_without_block".to_owned(), json!(without));
                     let off = specialists.files_that_switch_off(&entry.role);
                     role.insert("files_that_switch_off".to_owned(), json!(off));
                     role.insert(
                         "next".to_owned(),
-                        json!(steps(config, &judge, &state, entry)),
+                        json!(steps(config, &judge, &state, entry, back(entry))),
                     );
                 }
                 role
@@ -118,8 +125,8 @@ pub fn run(
     let mut out = ui.out();
     for one in &shown {
         write!(out, "{}", text(one, settings))?;
-        write!(out, "{}", beside_text(specialists, one.entry))?;
-        for step in steps(config, &judge, &state, one.entry) {
+        write!(out, "{}", beside_text(specialists, &state, one.entry))?;
+        for step in steps(config, &judge, &state, one.entry, back(one.entry)) {
             let step = clean::name(step.as_bytes());
             writeln!(out, "    {WARN}next{WARN:#}:    {step}")?;
         }
@@ -210,7 +217,7 @@ fn text(shown: &Status<'_>, settings: &Settings) -> String {
 }
 
 /// What else stands in the way of the active version, and who serves beside it.
-fn beside_text(specialists: &Specialists, entry: &Entry) -> String {
+fn beside_text(specialists: &Specialists, state: &State, entry: &Entry) -> String {
     let name = |text: &str| clean::name(text.as_bytes()).into_owned();
     let mut text = String::new();
     let beside: Vec<String> = entry.beside.iter().map(|id| name(id)).collect();
@@ -219,22 +226,28 @@ fn beside_text(specialists: &Specialists, entry: &Entry) -> String {
     }
     if let Some(canary) = &entry.canary {
         let share = canary.share * 100.0;
+        let found = state.probes(&entry.role, &canary.version);
+        let found = found.cloned().unwrap_or_default();
         let _ = writeln!(
             text,
-            "    canary:  {} on {share:.1}% of the inputs",
-            name(&canary.version)
+            "    canary:  {} on {share:.1}% of the inputs; {} of {} probes agreed, {} of {} on different inputs",
+            name(&canary.version),
+            found.agreed,
+            found.total,
+            found.inputs.agreed,
+            found.inputs.total
         );
     }
     let Some(active) = &entry.active_version else {
         return text;
     };
     let exam = specialists.newest_exam(&entry.role, active);
-    if let Some(exam) = exam {
-        let (style, word) = match passes(exam.rate()) {
+    if let Some((passed, said)) = exam {
+        let (style, word) = match passed {
             true => (GOOD, "passed"),
             false => (BAD, "NOT PASSED"),
         };
-        let said = name(&exam.said());
+        let said = name(&said);
         let _ = writeln!(text, "    exam:    {style}{word}{style:#}: {said}");
     }
     for path in specialists.files_without_block(&entry.role) {
@@ -265,6 +278,13 @@ fn audit_text(audit: &Audit, text: &mut String) {
         "    field audit: {} dispatches, {} distinct inputs, {} served by the specialist",
         audit.samples, audit.distinct_inputs, audit.specialist_served
     );
+    if audit.not_served > 0 {
+        let _ = writeln!(
+            text,
+            "      {BAD}{} answers of the specialist were not served{BAD:#}: none came, or it failed its verifier; `roleos runs list` shows them",
+            audit.not_served
+        );
+    }
     verdicts_text("specialist", &audit.verdicts, text);
     verdicts_text("general model", &audit.general_verdicts, text);
     if let Some(score) = audit.mean_score {

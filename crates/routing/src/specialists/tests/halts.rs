@@ -144,8 +144,8 @@ fn agreement_of_a_state_that_was_put_back_does_not_count() {
     let registry = fs::read_to_string(&place.paths.registry).unwrap();
     place.paths = Paths::find(&workspace, &environment, &Named::default());
     place.write(&place.paths.registry, &registry);
-    let probe = |number: u32, agreed: bool| {
-        let input = json!({ "text": format!("question {number}") });
+    let probe = |number: usize, agreed: bool| {
+        let input = json!({ "text": format!("question wh{}t", "a".repeat(number)) });
         let probed = place.open().probe(asked(&input), compared(Some(agreed)));
         assert_eq!(probed.persist_error, None);
     };
@@ -162,18 +162,25 @@ fn agreement_of_a_state_that_was_put_back_does_not_count() {
     assert_eq!(place.open().state_doubt(), None);
     fs::write(&place.paths.state, &older).unwrap();
     assert_eq!(place.open().state_doubt(), Some(Doubt::Older));
-    assert_eq!(counts(), (0, 0, 0));
+    // The finding: only what speaks against a version was kept, and it was halted next.
+    assert_eq!(
+        counts(),
+        (10, 0, 11),
+        "as the log has it, and nothing is earned"
+    );
     probe(11, true);
     assert_eq!(
         place.open().state_doubt(),
         None,
         "from here on it counts again"
     );
-    assert_eq!(counts(), (1, 1, 1));
+    assert_eq!(counts(), (11, 1, 12));
     // What the logs say has no seal; a repair does not give it one.
     fs::write(&place.paths.state, "{").unwrap();
     place.open().repair("now").unwrap();
-    assert_eq!(counts(), (0, 0, 1));
+    assert_eq!(counts(), (11, 0, 12));
+    fs::remove_file(&place.paths.state).unwrap();
+    assert_eq!(counts(), (11, 0, 12));
 }
 
 #[test]

@@ -130,9 +130,9 @@ fn a_canary_is_withdrawn_or_becomes_active_by_its_probes() {
         let specialists = place.open();
         specialists.promote(ROLE, "v2", forced, operator()).unwrap();
         let entry = || specialists.registry().unwrap().entry(ROLE).unwrap().clone();
-        let mut probes = 0;
+        let mut probes = 0_usize;
         while entry().canary.is_some() {
-            let input = json!({ "text": format!("question {probes}") });
+            let input = json!({ "text": format!("question wh{}t", "a".repeat(probes)) });
             let compared = Compared {
                 version: "v2",
                 specialist: &json!("a"),
@@ -156,6 +156,20 @@ fn a_canary_is_withdrawn_or_becomes_active_by_its_probes() {
             (last.kind.as_str(), &last.data["probes"]),
             (outcome, &json!(probes))
         );
+        // The finding: a canary that its probes withdrew was promoted at once.
+        if outcome == "canary" {
+            for share in [None, Some(0.1)] {
+                let how = Promotion {
+                    force: false,
+                    share,
+                };
+                let refused = specialists.promote(ROLE, "v2", how, operator());
+                let Err(OperateError::Refused(Refusal::Barred { bar, .. })) = refused else {
+                    panic!("{refused:?}")
+                };
+                assert!(bar.to_string().contains("it took no exam since"), "{bar}");
+            }
+        }
     }
 }
 
@@ -176,8 +190,9 @@ fn what_is_earned_by_probes_is_counted_by_different_inputs() {
         agreed: Some(true),
     };
     for number in 0..100 {
-        // Only letters count, so these are one input.
-        let input = json!({ "text": format!("Where is it{}", "!".repeat(number)) });
+        // Neither punctuation nor a number nor another field makes another input.
+        let signs = "!".repeat(number);
+        let input = json!({ "text": format!("Where is it{signs} ---{number}"), "n": number });
         specialists.probe(asked(&input), agreed);
     }
     let entry = || specialists.registry().unwrap().entry(ROLE).unwrap().clone();

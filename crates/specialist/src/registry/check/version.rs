@@ -61,6 +61,10 @@ impl Check {
             certified_level: certified_level?,
             certified_by: certified_by?,
             certified_for: certified_for?,
+            weights: object
+                .get("weights_sha256")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
             exam_hash: exam_hash?,
             field_audit_window: field_audit_window?,
             created_at: created_at?,
