@@ -33,7 +33,8 @@ pub fn set_alarm(time: Duration, act: fn()) -> io::Result<()> {
         },
         it_value: libc::timeval {
             tv_sec: time.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-            tv_usec: time.subsec_micros().max(1).into(),
+            // Zero would switch the timer off. The type has another width elsewhere.
+            tv_usec: i32::try_from(time.subsec_micros()).map_or(1, |micros| micros.max(1).into()),
         },
     };
     // SAFETY: every pointer is to a value that outlives the calls, and the handler only calls a function that is made to
