@@ -63,7 +63,8 @@ impl Location {
 
 /// Returns `true` if this is a git directory, or a file that points to one. git passes over any other `.git` as well.
 fn is_git_entry(entry: &Path) -> bool {
-    entry.is_file() || fs::symlink_metadata(entry.join("HEAD")).is_ok()
+    fs::metadata(entry)
+        .is_ok_and(|facts| facts.is_file() || fs::symlink_metadata(entry.join("HEAD")).is_ok())
 }
 
 /// Everything that decides what a push would send, and where.

@@ -117,8 +117,9 @@ impl Progress {
         self.seal.get()
     }
 
-    /// Whether a failure must block: the gate is on, or may be.
-    fn blocks(&self) -> bool {
+    /// Returns `true` if a failure must block: the gate is on, or may be.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
         self.closed.load(Ordering::SeqCst) && self.refusable.load(Ordering::SeqCst)
     }
 }
@@ -218,15 +219,21 @@ pub fn prove(event: &[u8], root: Option<&Path>, environment: &Environment) {
     }
 }
 
-/// The answer when there can be none: a refusal where the gate is on, or may be.
+/// Returns the answer when there can be none: a refusal where the gate is on, or may be.
 #[must_use]
 pub fn failed(agent: Agent, why: &str, progress: &Progress) -> Reply {
+    failure(agent, why, progress.blocks())
+}
+
+/// Returns the answer to a call that cannot be judged.
+#[must_use]
+pub fn failure(agent: Agent, why: &str, blocks: bool) -> Reply {
     let event = Event {
         kind: Kind::BeforeTool,
         name: "PreToolUse".to_owned(),
         ..Event::default()
     };
-    let answer = if progress.blocks() {
+    let answer = if blocks {
         Answer::Block(words::failure(why))
     } else {
         Answer::Proceed

@@ -31,7 +31,7 @@ use base::sealed_files::SealedFiles;
 use evidence::ledger;
 use rule::Rule;
 
-pub use supervise::{Error, end_by_signal};
+pub use supervise::{Error, end_by_signal, exit_now, set_alarm};
 
 /// The shell that runs texts.
 const SHELL: &str = "bash";

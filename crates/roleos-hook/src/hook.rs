@@ -1,17 +1,14 @@
 //! `hook`: reads one event of an agent from standard input and answers it in time, whatever happens.
 //!
-//! A second thread watches the first: when the work takes too long, it answers in its place; a panic is caught.
+//! A timer interrupts work that takes too long, and an answer is given in its place; a panic is caught.
 
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::io::{self, Read as _};
+use std::os::fd::BorrowedFd;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
-use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +18,11 @@ use base::programs;
 use evidence::sealing::background;
 use guard::agents::{Agent, Reply};
 use guard::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
-use guard::supervision;
+use guard::supervision::{self, exit_now, set_alarm};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, Stat, fstat, stat};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::stdio::{stderr, stdout};
 
 use crate::consult;
 use crate::exit::Exit;
@@ -35,8 +36,8 @@ const LOCK_MARGIN: Duration = Duration::from_secs(1);
 /// An answer that is being written down, or read, may still come.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The watcher only waits and speaks.
-const STACK: usize = 128 * 1024;
+/// A pipe that can be written to takes so many bytes at once.
+const PIPE_BYTES: usize = 4096;
 
 /// One call of the hook, as its arguments say.
 #[derive(Clone, Debug)]
@@ -109,8 +110,14 @@ pub fn run(asked: &Asked, version: &str) -> Exit {
         return Exit::Done;
     }
     let progress = Arc::new(Progress::default());
-    let reply = watched(asked, version, &progress);
-    speak(&reply, &progress)
+    let exit = speak(&watched(asked, version, &progress));
+    if let Some(workspace) = progress.to_seal()
+        && let Some(program) = programs::running().ok().as_deref().and_then(programs::main)
+    {
+        // What this cannot start is sealed by the next one that can.
+        background::start(&program, workspace).ok();
+    }
+    exit
 }
 
 /// Reports that the session's commands are supervised, if this process is. It decides nothing, so nothing can go wrong.
@@ -123,18 +130,17 @@ fn prove(asked: &Asked) {
     }
 }
 
-fn speak(reply: &Reply, progress: &Progress) -> Exit {
-    let printed = print(reply);
-    if let Some(workspace) = progress.to_seal()
-        && let Some(program) = programs::running().ok().as_deref().and_then(programs::main)
-    {
-        // What this cannot start is sealed by the next one that can.
-        background::start(&program, workspace).ok();
-    }
+/// Prints an answer and returns the exit code. It also runs when the deadline interrupts the work.
+fn speak(reply: &Reply) -> Exit {
+    // The exit code says enough, should this not arrive.
+    write(stderr(), reply.stderr.as_bytes()).ok();
+    let printed = match &reply.otherwise {
+        Some(_) if leads_nowhere(stdout()) => Err(Errno::NODEV),
+        _ => write(stdout(), reply.stdout.as_bytes()),
+    };
     // A question or a refusal that did not arrive was not given; advice may get lost.
     if let (Err(_), Some(text)) = (printed, &reply.otherwise) {
-        // The exit code says enough, should this not arrive either.
-        io::stderr().write_all(text.as_bytes()).ok();
+        write(stderr(), text.as_bytes()).ok();
         return Exit::Refused;
     }
     if reply.code == 0 {
@@ -144,38 +150,43 @@ fn speak(reply: &Reply, progress: &Progress) -> Exit {
     }
 }
 
-fn print(reply: &Reply) -> io::Result<()> {
-    let told = io::stderr().write_all(reply.stderr.as_bytes());
-    if reply.otherwise.is_some() {
-        return deliver(reply.stdout.as_bytes());
-    }
-    if !reply.stdout.is_empty() {
-        let mut out = io::stdout().lock();
-        out.write_all(reply.stdout.as_bytes())?;
-        out.flush()?;
-    }
-    told
+/// Returns `true` for the null device, which the standard library also opens where there is no output.
+fn leads_nowhere(output: BorrowedFd<'_>) -> bool {
+    let is_device = |out: &Stat| FileType::from_raw_mode(out.st_mode).is_char_device();
+    let out = fstat(output).ok().filter(is_device);
+    out.is_some_and(|out| stat("/dev/null").is_ok_and(|null| null.st_rdev == out.st_rdev))
 }
 
-/// Writes an answer that must not get lost, to a reader that may not read. The standard library takes an output that
-/// cannot be written for one that swallows everything, and opens the null device where there is none; here both are
-/// failures.
-fn deliver(bytes: &[u8]) -> io::Result<()> {
-    let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    let facts = out.metadata()?;
-    let is_null = |null: Metadata| null.rdev() == facts.rdev();
-    if facts.file_type().is_char_device() && fs::metadata("/dev/null").is_ok_and(is_null) {
-        return Err(io::Error::other("standard output leads nowhere"));
+/// Writes to a reader that may not read; a piece that is not taken within the grace time is an error.
+fn write(output: BorrowedFd<'_>, bytes: &[u8]) -> rustix::io::Result<()> {
+    let grace = Timespec::try_from(GRACE).unwrap_or_default();
+    for mut piece in bytes.chunks(PIPE_BYTES) {
+        while !piece.is_empty() {
+            let mut ready = [PollFd::new(&output, PollFlags::OUT)];
+            if retry_on_intr(|| poll(&mut ready, Some(&grace)))? == 0 {
+                return Err(Errno::TIMEDOUT);
+            }
+            let written = retry_on_intr(|| rustix::io::write(output, piece))?;
+            piece = piece.get(written..).unwrap_or_default();
+        }
     }
-    let bytes = bytes.to_vec();
-    let (done, written) = mpsc::channel();
-    let write = move || done.send(out.write_all(&bytes)).unwrap_or_default();
-    thread::Builder::new().stack_size(STACK).spawn(write)?;
-    let late = |_| Err(io::ErrorKind::TimedOut.into());
-    written.recv_timeout(GRACE).unwrap_or_else(late)
+    Ok(())
 }
 
-/// The answer, or the one that is given in its place when the work panics. Does not return when the watcher has spoken.
+/// What is said in place of an answer that does not come in time: made before, because nothing may be allocated then.
+struct Late {
+    progress: Arc<Progress>,
+    /// An answer is being printed, or was.
+    is_spoken: AtomicBool,
+    /// The grace time has begun.
+    has_grace: AtomicBool,
+    refusal: Reply,
+    pass: Reply,
+}
+
+static LATE: OnceLock<Late> = OnceLock::new();
+
+/// Returns the answer, or the one in its place when the work panics.
 fn watched(asked: &Asked, version: &str, progress: &Arc<Progress>) -> Reply {
     let &Asked {
         agent, deadline, ..
@@ -183,20 +194,20 @@ fn watched(asked: &Asked, version: &str, progress: &Arc<Progress>) -> Reply {
     files::wait_at_most(deadline.checked_sub(LOCK_MARGIN).unwrap_or(deadline));
     let end = Instant::now() + deadline;
     let last_words = listen_to_panics();
-    let spoken = Arc::new(AtomicBool::new(false));
-    let watcher = {
-        let (spoken, progress) = (Arc::clone(&spoken), Arc::clone(progress));
-        let watch = move || watch(agent, deadline, &progress, &spoken);
-        thread::Builder::new().stack_size(STACK).spawn(watch)
-    };
-    let reply = match watcher {
-        Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| answer(asked, version, progress, end))),
-        Err(error) => {
-            let why = format!("no thread can be started: {error}");
-            return hook::failed(agent, &why, progress);
-        }
-    };
-    while spoken.swap(true, Ordering::SeqCst) {
+    let why = format!("it took longer than {} ms", deadline.as_millis());
+    let late = LATE.get_or_init(|| Late {
+        progress: Arc::clone(progress),
+        is_spoken: AtomicBool::new(false),
+        has_grace: AtomicBool::new(false),
+        refusal: hook::failure(agent, &why, true),
+        pass: hook::failure(agent, &why, false),
+    });
+    if let Err(error) = set_alarm(deadline, interrupt) {
+        let why = format!("no timer can be set: {error}");
+        return hook::failed(agent, &why, progress);
+    }
+    let reply = panic::catch_unwind(AssertUnwindSafe(|| answer(asked, version, progress, end)));
+    while late.is_spoken.swap(true, Ordering::SeqCst) {
         thread::park();
     }
     reply.unwrap_or_else(|_| {
@@ -205,17 +216,18 @@ fn watched(asked: &Asked, version: &str, progress: &Arc<Progress>) -> Reply {
     })
 }
 
-/// Speaks and ends the process when the answer does not come in time; otherwise the process ends before this wakes.
-#[expect(clippy::exit, reason = "the thread that works may never come back")]
-fn watch(agent: Agent, deadline: Duration, progress: &Progress, spoken: &AtomicBool) {
-    thread::sleep(deadline);
-    if !progress.expire() {
-        thread::sleep(GRACE);
-    }
-    if !spoken.swap(true, Ordering::SeqCst) {
-        let waited = deadline.as_millis();
-        let reply = hook::failed(agent, &format!("it took longer than {waited} ms"), progress);
-        process::exit(speak(&reply, progress) as i32);
+/// Speaks and ends the process when the answer does not come in time. An answer that is being written down gets a little
+/// more.
+fn interrupt() {
+    let Some(late) = LATE.get() else {
+        return;
+    };
+    if !late.progress.expire() && !late.has_grace.swap(true, Ordering::SeqCst) {
+        set_alarm(GRACE, interrupt).ok();
+    } else if !late.is_spoken.swap(true, Ordering::SeqCst) {
+        let blocks = late.progress.blocks();
+        let reply = if blocks { &late.refusal } else { &late.pass };
+        exit_now(speak(reply) as i32);
     }
 }
 

@@ -5,7 +5,7 @@
 //! supervisor with the caller's terminal, group and streams. What was judged is compared with what really begins to
 //! execute, at a stop before its first instruction, so a change in between is judged too.
 //!
-//! The crate knows no rule: [`Judge`] decides. It is the one crate with `unsafe` code, all of it in `linux/sys.rs`.
+//! The crate knows no rule: [`Judge`] decides. It is the one crate with `unsafe` code, all of it in `linux/sys.rs` and `alarm.rs`.
 //! Linux on x86-64 and AArch64; elsewhere [`run`] answers [`Error::Platform`].
 
 use std::ffi::OsString;
@@ -35,8 +35,10 @@ mod unavailable;
 )))]
 pub use unavailable::{Connect, Exec, end_by_signal, is_supervised, run, start_unsupervised};
 
+mod alarm;
 mod state;
 
+pub use alarm::{exit_now, set_alarm};
 pub use state::FileState;
 
 /// Names the supervisor to a supervisor below it: `<process id>.<nonce>`.

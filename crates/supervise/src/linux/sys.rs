@@ -1,4 +1,5 @@
-//! Calls of the kernel that have no safe form elsewhere. The only `unsafe` code of the project; no decision is made here.
+//! Calls of the kernel that have no safe form elsewhere. With `alarm.rs` the only `unsafe` code of the project; no decision
+//! is made here.
 #![expect(
     unsafe_code,
     reason = "seccomp notifications, ptrace, fork and signal masks have no safe interface"
