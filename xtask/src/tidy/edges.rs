@@ -150,7 +150,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         crates: LIBRARIES,
-        never: &["clap", "anstream", "indicatif"],
+        never: &["clap", "anstream", "terminal_size"],
         why: "only `roleos` reads arguments and talks to the terminal",
     },
     Rule {
@@ -158,12 +158,6 @@ const RULES: &[Rule] = &[
         never: &["xtask", "bench", "e2e", "simulate"],
         why: "chores and measurements are no part of the product",
     },
-];
-
-/// Edges between other people's crates that are there by mistake, and whose code ours never reaches.
-const MISTAKES: &[(&str, &str)] = &[
-    // A snapshot library for tests, listed among the normal dependencies; the parser's published code does not call it.
-    ("brush-parser", "insta"),
 ];
 
 pub(super) fn check(project: &Project) -> Result<Vec<Problem>> {
@@ -231,7 +225,7 @@ impl Graph {
         }
         while let Some((id, way)) = queue.pop_front() {
             for next in self.dependencies.get(id).into_iter().flatten() {
-                if MISTAKES.contains(&(self.name(id), self.name(next))) || !seen.insert(next) {
+                if !seen.insert(next) {
                     continue;
                 }
                 let mut way = way.clone();
@@ -387,19 +381,6 @@ mod tests {
         check(
             &["roleos bench", "server xtask"],
             &["server xtask", "roleos bench"],
-        );
-    }
-
-    #[test]
-    fn a_mistake_of_others_is_no_breach_but_its_neighbour_is() {
-        check(
-            &[
-                "oversight brush-parser",
-                "brush-parser insta",
-                "insta tempfile",
-                "witness insta",
-            ],
-            &["witness insta tempfile"],
         );
     }
 
