@@ -50,7 +50,6 @@ pub struct World<'a> {
     pub directory: &'a str,
     /// Home directory, absolute.
     pub home: &'a str,
-    /// The files.
     pub files: &'a dyn Files,
     /// Who holds values against JSON Schemas.
     pub schemas: &'a dyn Schemas,

@@ -49,9 +49,6 @@ pub struct Backstage {
 
 impl Backstage {
     /// Starts them at an address of this machine.
-    ///
-    /// # Errors
-    /// The address is taken, or there is no thread to be had.
     pub fn start(listen: SocketAddr) -> io::Result<Self> {
         let runtime = Builder::new_current_thread()
             .enable_io()

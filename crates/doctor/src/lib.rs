@@ -39,9 +39,7 @@ pub enum Standing {
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What.
     pub name: &'static str,
-    /// How it stands.
     pub standing: Standing,
     /// In a sentence.
     pub text: String,
@@ -78,7 +76,6 @@ impl Check {
 /// How one agent stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentReport {
-    /// Which.
     pub agent: Agent,
     /// The file with the entries; `None` when there are none.
     pub settings: Option<PathBuf>,

@@ -62,9 +62,6 @@ impl Ui {
     }
 
     /// Prints one line of data.
-    ///
-    /// # Errors
-    /// Nobody reads it.
     pub fn line(&self, line: impl fmt::Display) -> io::Result<()> {
         let mut out = self.out();
         writeln!(out, "{line}")?;
@@ -72,9 +69,6 @@ impl Ui {
     }
 
     /// Prints one JSON value on one line.
-    ///
-    /// # Errors
-    /// Nobody reads it.
     pub fn json(&self, value: &impl Serialize) -> io::Result<()> {
         self.line(serde_json::to_string(value)?)
     }

@@ -20,7 +20,6 @@ pub struct Labels {
     pub status: u16,
 }
 
-/// One number.
 #[derive(Debug, Default)]
 pub struct Number(AtomicI64);
 

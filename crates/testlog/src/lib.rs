@@ -174,13 +174,11 @@ pub enum Runner {
     Rspec,
     /// Ruby's minitest and test-unit.
     Minitest,
-    /// PHPUnit.
     Phpunit,
     /// CMake's ctest.
     Ctest,
     /// Maven with surefire or failsafe.
     Maven,
-    /// Gradle.
     Gradle,
     /// .NET's `dotnet test`.
     Dotnet,

@@ -39,10 +39,6 @@ fn parse_id(text: &str) -> Result<Id, String> {
     Id::parse(text).ok_or_else(|| "expected the 12 hexadecimal digits of a refusal".to_owned())
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no such act, no person, or the person says no.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     match (&args.id, &args.dismiss) {
         (Some(id), _) => approve(ui, context, id)?,

@@ -51,10 +51,6 @@ pub enum Command {
     Export(export::Args),
 }
 
-/// Does it.
-///
-/// # Errors
-/// As the command says.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(args) => check::run(ui, context, args),

@@ -19,9 +19,6 @@ pub struct Args {
 }
 
 /// Prints the script.
-///
-/// # Errors
-/// Nobody reads it.
 pub fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "roleos", &mut script);

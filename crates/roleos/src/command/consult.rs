@@ -27,9 +27,6 @@ pub struct Args {
 }
 
 /// Asks, and prints the version that objects.
-///
-/// # Errors
-/// The question cannot be read, or the specialist cannot be asked.
 pub fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let mut question = Vec::new();
     io::stdin().take(MAX_EVENT).read_to_end(&mut question)?;

@@ -45,10 +45,6 @@ pub struct Args {
     corpus: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A file cannot be read, or a line of the corpus is no call.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     let Command::Check(args) = command;
     let source = match &args.file {

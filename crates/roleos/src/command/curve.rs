@@ -56,10 +56,6 @@ impl Step {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// A path or key cannot be read, or the picture cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let (period, name) = args.by.period();
     let wanted = Wanted {

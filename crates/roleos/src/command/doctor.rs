@@ -15,10 +15,6 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 
-/// Does it.
-///
-/// # Errors
-/// The output cannot be written.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let running = base::programs::running()?;
     let report = doctor::examine(

@@ -37,10 +37,6 @@ pub struct Args {
     event: Option<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The events cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let path = events::path(&context.workspace);
     let wanted = |envelope: &Envelope| {

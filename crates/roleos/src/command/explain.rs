@@ -66,10 +66,6 @@ struct Line {
     home: Option<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A file cannot be read, or the input is no JSON.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let desk = Desk::new(context, args)?;
     if let Some(path) = &args.batch {

@@ -34,10 +34,6 @@ pub struct Args {
     task: Option<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The input cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let input = value(&args.input, &bytes(&args.input)?)?;
     let specialists = open(context, &Named::default())?;
@@ -53,7 +49,6 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     show(ui, &route)
 }
 
-/// Shows a route.
 pub(super) fn show(ui: &Ui, route: &Route) -> Result<Exit, Failure> {
     if ui.json {
         ui.json(&route.to_json())?;

@@ -14,9 +14,6 @@ use crate::failure::Failure;
 const MAX_QUESTION: u64 = 4 * MAX_EVENT;
 
 /// Answers one question.
-///
-/// # Errors
-/// It cannot be read, or the answer cannot be written.
 pub fn run() -> Result<Exit, Failure> {
     let mut question = Vec::new();
     io::stdin().take(MAX_QUESTION).read_to_end(&mut question)?;

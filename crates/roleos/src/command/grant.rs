@@ -82,9 +82,6 @@ fn now() -> Timestamp {
 }
 
 /// Does `grant`.
-///
-/// # Errors
-/// There is no such action, no person, or the person says no.
 pub fn grant(ui: &Ui, context: &Context, args: &Grant) -> Result<Exit, Failure> {
     let catalog = context.config.oversight.policy().catalog;
     let action = catalog
@@ -196,9 +193,6 @@ fn unknown(catalog: &Catalog, action: &str) -> Failure {
 }
 
 /// Does `revoke`.
-///
-/// # Errors
-/// There is no such grant, no person, or the person says no.
 pub fn revoke(ui: &Ui, context: &Context, args: &Revoke) -> Result<Exit, Failure> {
     let entries = grants::list(&context.workspace, now())?;
     if !entries.iter().any(|entry| entry.action == args.action) {
@@ -228,9 +222,6 @@ pub fn revoke(ui: &Ui, context: &Context, args: &Revoke) -> Result<Exit, Failure
 }
 
 /// Does `grants`.
-///
-/// # Errors
-/// The grants cannot be read.
 pub fn list(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let entries = grants::list(&context.workspace, now())?;
     if ui.json {

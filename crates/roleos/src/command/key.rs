@@ -67,10 +67,6 @@ impl Which {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// A key cannot be read or written.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::List => {}

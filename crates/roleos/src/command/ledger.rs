@@ -53,10 +53,6 @@ pub struct ProveArgs {
     out: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The ledger cannot be read, or there is nothing to prove.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Verify(args) => verify(ui, context, args),

@@ -46,10 +46,6 @@ pub struct CheckArgs {
     lenient: bool,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The file cannot be read.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(args) => check(ui, context, args),

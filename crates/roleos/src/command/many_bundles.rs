@@ -71,9 +71,6 @@ fn parse_name(text: &str) -> Result<String, String> {
 
 impl ManyBundles {
     /// Finds the files and the keys.
-    ///
-    /// # Errors
-    /// A path, a key or the ledger cannot be read.
     pub fn find(&self, context: &Context) -> Result<FoundBundles, Failure> {
         Ok(FoundBundles {
             keyring: self.trust.keyring(context)?,
@@ -84,9 +81,6 @@ impl ManyBundles {
     }
 
     /// The conditions on a bundle.
-    ///
-    /// # Errors
-    /// The time ends before it begins.
     pub fn filter(&self) -> Result<Filter, Failure> {
         let only = &self.only;
         if let (Some(since), Some(until)) = (only.since, only.until)
@@ -142,9 +136,6 @@ impl ManyBundles {
     }
 
     /// Reads the bundles. A seal that is under way looks like damage, so damage is looked at again while no seal runs.
-    ///
-    /// # Errors
-    /// A path, a key or the ledger cannot be read.
     pub fn read<T>(
         &self,
         context: &Context,

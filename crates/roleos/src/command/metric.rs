@@ -49,10 +49,6 @@ pub struct ChangeArgs {
     window: u64,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A metric cannot be read, or the change is none.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Show => show(ui, context),

@@ -61,10 +61,6 @@ fn meaning(mode: GovernanceMode) -> &'static str {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no person, the person says no, or the settings cannot be changed.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let present = context.config.oversight.mode;
     let Some(choice) = args.mode else {

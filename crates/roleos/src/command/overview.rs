@@ -13,10 +13,6 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 
-/// Does it.
-///
-/// # Errors
-/// The output cannot be written.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let overview = Overview::of(&context.workspace, &context.config, &context.environment);
     if ui.json {

@@ -83,10 +83,6 @@ fn unread(error: ConfigError) -> Failure {
     failure
 }
 
-/// Does it.
-///
-/// # Errors
-/// The policy or a journal cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let config = match &args.policy {
         Some(path) => Config::read(path).map_err(unread)?,

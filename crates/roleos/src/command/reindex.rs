@@ -10,10 +10,6 @@ use crate::failure::Failure;
 use crate::render::units::counted;
 use crate::ui::{GOOD, Ui};
 
-/// Does it.
-///
-/// # Errors
-/// A log cannot be read, or the view not be written.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     if !context.workspace.role_os_dir().is_dir() {
         let message = "there is nothing to read: this is no workspace, it has no `.role-os/`";

@@ -110,10 +110,6 @@ pub fn direct(arguments: &[OsString]) -> Option<Exit> {
     }))
 }
 
-/// Does it.
-///
-/// # Errors
-/// The settings are wrong, or the command cannot be supervised; it was not started.
 pub fn run(args: &Args, place: Place<'_>) -> Result<Exit, Failure> {
     supervised(args, place).map_err(|failure| Failure {
         exit: Exit::Unsupervised,

@@ -114,10 +114,6 @@ impl FileArgs {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// The log cannot be read.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Verify(args) => verify(ui, context, args),

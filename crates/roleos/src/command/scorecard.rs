@@ -101,10 +101,6 @@ fn parse_by(text: &str) -> Result<By, String> {
     })
 }
 
-/// Does it.
-///
-/// # Errors
-/// A path or key cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let wanted = Wanted {
         by: args.by.as_ref().map(|by| by.group.clone()),

@@ -22,9 +22,6 @@ pub struct Trust {
 
 impl Trust {
     /// The keys to believe.
-    ///
-    /// # Errors
-    /// The key cannot be read.
     pub fn keyring(&self, context: &Context) -> Result<Keyring, Failure> {
         match (&self.key_hex, &self.key_file) {
             (Some(text), _) => Ok(keyring_from_hex(text)?),

@@ -21,9 +21,6 @@ use crate::ui::{BOLD, DIM, GOOD, Ui};
 const AROUND: usize = 3;
 
 /// Confirms each file that needs it.
-///
-/// # Errors
-/// A file cannot be read, there is no person, or the person says no.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     // A change that is taken back in may need a confirmation itself.
     let taken = undone_changes::settle(ui, context)?;

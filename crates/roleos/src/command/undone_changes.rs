@@ -19,9 +19,6 @@ const AROUND: usize = 3;
 const MAX_SHOWN: u64 = 1024 * 1024;
 
 /// Asks about each undone change, and returns how many were taken.
-///
-/// # Errors
-/// A file cannot be read or written, or there is no person.
 pub(super) fn settle(ui: &Ui, context: &Context) -> Result<usize, Failure> {
     let protected = Protected {
         workspace: &context.workspace,

@@ -37,10 +37,6 @@ pub enum Command {
     Import(import::Args),
 }
 
-/// Does it.
-///
-/// # Errors
-/// As the command says.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::List(args) => list::run(ui, context, args),

@@ -288,7 +288,6 @@ impl<T> List<T> {
     }
 }
 
-/// What is not there.
 pub(super) fn missing(code: &'static str, message: impl Into<String>) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, code, message)
 }

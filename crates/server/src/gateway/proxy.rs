@@ -229,7 +229,6 @@ async fn plain(app: &App, parts: &Parts, body: &Bytes) -> Option<Bytes> {
     plain.await.ok()?.ok().map(Bytes::from)
 }
 
-/// The upstream of a model.
 fn upstream<'a>(app: &'a App, model: Option<&str>, whole: &Whole) -> Result<&'a Upstream, Problem> {
     app.gateway.upstream(model, whole.protocol).ok_or_else(|| {
         let message = match model {
@@ -440,7 +439,6 @@ pub(super) async fn read(
     }
 }
 
-/// The receipt as headers.
 pub(super) fn receipt_headers(mut response: Response<Body>, entry: &Entry) -> Response<Body> {
     let line = &entry.line;
     let mut add = |name: &'static str, value: Option<&str>| {

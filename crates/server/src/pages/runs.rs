@@ -19,7 +19,6 @@ use crate::view::rows::Run;
 /// Rows of a page.
 const ROWS: u32 = 50;
 
-/// Which runs.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {

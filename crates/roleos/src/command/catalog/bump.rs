@@ -23,10 +23,6 @@ pub struct Args {
     from: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The role is not there, or its version is no whole number.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
     let draft = super::readable(directory.draft())?;

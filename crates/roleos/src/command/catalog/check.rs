@@ -65,10 +65,6 @@ impl Args {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no catalog, or the lock cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.remote {
         return run_remote(ui, context, args);

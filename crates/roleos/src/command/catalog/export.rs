@@ -63,10 +63,6 @@ impl To {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// The catalog cannot be read, or a role is unknown.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
     let draft = super::readable(directory.draft())?;

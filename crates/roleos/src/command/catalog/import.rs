@@ -71,10 +71,6 @@ pub(super) fn models(taken: bool) -> Models {
     if taken { Models::Take } else { Models::Ignore }
 }
 
-/// Does it.
-///
-/// # Errors
-/// The bundle cannot be had, or the roles cannot be stored.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
     let draft = directory.draft();

@@ -9,10 +9,6 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
 
-/// Does it.
-///
-/// # Errors
-/// The folder of roles cannot be read.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let roles = Roles::new(context.workspace.roles_dir()).list()?;
     if ui.json {

@@ -32,10 +32,6 @@ pub struct Args {
     lang: Option<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no catalog, or its index cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let (draft, states) = if args.remote {
         let draft = super::readable(super::remote::fetch(ui, context)?)?;

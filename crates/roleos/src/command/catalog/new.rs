@@ -66,10 +66,6 @@ enum What {
     },
 }
 
-/// Does it.
-///
-/// # Errors
-/// A name is taken or unsafe, or a file cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = directory(context, args)?;
     let changes = changes(&directory, &args.what)?;

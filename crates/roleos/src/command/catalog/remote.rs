@@ -10,9 +10,6 @@ use crate::failure::Failure;
 use crate::ui::{DIM, Ui};
 
 /// Fetches all of it, and says how old the copies are that the server confirmed.
-///
-/// # Errors
-/// The variable is not set or wrong, or the index cannot be had.
 pub(super) fn fetch(ui: &Ui, context: &Context) -> Result<Draft, Failure> {
     let configured = context.environment.catalog_url.as_ref();
     let source = Source::configured(configured.map(Confidential::reveal))?;

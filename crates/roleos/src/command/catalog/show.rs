@@ -26,10 +26,6 @@ pub struct Args {
     from: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no such role.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
     let draft = super::readable(directory.draft())?;

@@ -55,10 +55,6 @@ impl Args {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// The role is not installed, or the catalog cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
     let draft = super::readable(directory.draft())?;

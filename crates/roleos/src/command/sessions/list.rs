@@ -37,10 +37,6 @@ struct Row {
     problems: Vec<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The journals cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let mut found = journals(&context.workspace.sessions_dir())?;
     found.reverse();

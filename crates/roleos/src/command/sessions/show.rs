@@ -37,10 +37,6 @@ pub struct Args {
     follow: bool,
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no such session, or its journal cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let (id, path) = super::find(context, &args.session)?;
     if args.follow {

@@ -38,10 +38,6 @@ struct Tally {
     refused: Vec<(String, String)>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A file cannot be read or written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let keyring = args.trust.keyring(context)?;
     let paths = context.bundles(&args.paths)?;

@@ -46,10 +46,6 @@ struct Row {
     file: String,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A path or key cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let keyring = args.trust.keyring(context)?;
     let paths = context.bundles(&args.paths)?;

@@ -36,10 +36,6 @@ pub struct Args {
     html: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The file cannot be read or is malformed, or the page cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let loaded = args.bundle.load(context)?;
     let judged = loaded.judge(args.reading.strictness());

@@ -45,10 +45,6 @@ pub struct Args {
     test_command: Option<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The bundle is not believed or says too little, or nothing can be run.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let loaded = args.bundle.load(context)?;
     let judged = loaded.judge(Strictness::Strict);

@@ -144,10 +144,6 @@ fn parse_rollback(text: &str) -> Result<Rollback, String> {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// A file cannot be read, or the bundle cannot be stored.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let mut builder = draft(context, args)?;
     if !args.by_agent {

@@ -24,10 +24,6 @@ pub struct Args {
     reading: Reading,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The file cannot be read or is malformed.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let loaded = args.bundle.load(context)?;
     let judged = loaded.judge(args.reading.strictness());

@@ -44,10 +44,6 @@ pub struct Args {
     proof: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A file, key or proof cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let keyring = args.trust.keyring(context)?;
     let proof = args.proof.as_deref().map(read_proof).transpose()?;
