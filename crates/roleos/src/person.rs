@@ -11,10 +11,9 @@ use base::approval_key::{self, Place};
 use witness::key::SigningKey;
 use zeroize::Zeroizing;
 
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::Ui;
+use crate::{Context, Failure};
 
 /// Longest answer that is read.
 const MAX_ANSWER: u64 = 1024;

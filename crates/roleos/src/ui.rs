@@ -12,9 +12,8 @@ use base::config::trust::Ignored;
 use base::trust::review;
 use serde::Serialize;
 
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::render::clean;
+use crate::{Context, Failure};
 
 /// Work that is done sooner shows no bar.
 const BAR_AFTER: Duration = Duration::from_secs(1);

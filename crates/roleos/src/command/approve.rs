@@ -10,12 +10,10 @@ use guard::approvals::{self, Act, Id, Refused};
 use oversight::actions::Catalog;
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::person::Person;
 use crate::render::{clean, columns};
 use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `approve`.
 #[derive(Debug, Words)]

@@ -21,10 +21,8 @@ use ::catalog::source::INDEX;
 use clap::Subcommand;
 use roles::catalog::Directory;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::Ui;
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog`.
 #[derive(Debug, Subcommand)]

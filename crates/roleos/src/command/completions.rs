@@ -4,9 +4,8 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::Ui;
+use crate::{Exit, Failure};
 
 /// Words of `completions`.
 #[derive(Debug, clap::Args)]

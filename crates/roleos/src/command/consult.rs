@@ -14,9 +14,7 @@ use server::consult::consult;
 use specialist::conformance::{ROLE, Verdict};
 
 use crate::command::specialist::now;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::{Context, Exit, Failure};
 
 /// Options of `consult`.
 #[derive(Debug, clap::Args)]

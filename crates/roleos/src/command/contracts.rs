@@ -8,12 +8,10 @@ use guard::contracts::{Source, try_corpus};
 use oversight::verdict::Place;
 use present::view::contracts::{Check, Corpus};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::render::units::counted;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Problems and calls that are shown to a person. `--json` has them all.
 const SHOWN: usize = 50;

@@ -19,11 +19,9 @@ use present::view::oversight as view;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::decision_text;
 use crate::ui::Ui;
+use crate::{Context, Exit, Failure};
 
 /// Larger manifests of grants are refused.
 const MAX_GRANTS: u64 = 1024 * 1024;

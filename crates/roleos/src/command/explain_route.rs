@@ -8,11 +8,9 @@ use routing::specialists::{Asked, Candidate, Named, Route};
 
 use super::dispatch::{bytes, value};
 use super::specialist::{now, open};
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `explain-route`.
 #[derive(Debug, clap::Args)]

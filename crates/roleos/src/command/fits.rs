@@ -7,8 +7,7 @@ use std::io::{self, Read as _, Write as _};
 use guard::contracts::beside;
 use guard::hook::MAX_EVENT;
 
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::{Exit, Failure};
 
 /// A schema comes on top of the event, and both are quoted.
 const MAX_QUESTION: u64 = 4 * MAX_EVENT;

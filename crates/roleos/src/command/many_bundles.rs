@@ -12,8 +12,7 @@ use witness::key::Keyring;
 use witness::scorecard::Filter;
 
 use crate::command::trust::Trust;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::{Context, Failure};
 
 /// Which bundles, whom to believe about them, and what to do with the rest.
 #[derive(Debug, clap::Args)]

@@ -7,11 +7,9 @@ use clap::{Args as Words, ValueEnum};
 use oversight::governance::Mode;
 use serde_json::json;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::person::Person;
 use crate::ui::{BOLD, DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `mode`.
 #[derive(Debug, Words)]

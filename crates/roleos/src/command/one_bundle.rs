@@ -8,8 +8,7 @@ use witness::bundle::{Bundle, Contents, Strictness};
 use witness::key::Keyring;
 
 use crate::command::trust::Trust;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::{Context, Failure};
 
 /// Which bundle, and whom to believe about it.
 #[derive(Debug, clap::Args)]

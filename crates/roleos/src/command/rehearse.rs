@@ -12,11 +12,9 @@ use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `rehearse`.
 #[derive(Debug, clap::Args)]

@@ -22,8 +22,7 @@ use roleos_hook::watch::say;
 
 use crate::cli::VERSION;
 use crate::context::Place;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::{Exit, Failure};
 
 /// Words of `run`.
 #[derive(Debug, clap::Args)]

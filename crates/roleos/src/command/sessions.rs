@@ -9,10 +9,8 @@ use std::path::PathBuf;
 use evidence::journal::SessionId;
 use evidence::journal::read::journals;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::Ui;
+use crate::{Context, Exit, Failure};
 
 /// Words of `sessions`.
 #[derive(Debug, clap::Subcommand)]

@@ -6,8 +6,7 @@ use base::keys::{keyring_from_file, keyring_from_hex};
 use clap::Args;
 use witness::key::Keyring;
 
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::{Context, Failure};
 
 /// A key of the caller's choice instead of the workspace's.
 #[derive(Debug, Args)]

@@ -10,12 +10,10 @@ use similar::TextDiff;
 use witness::key::{PublicKey, SigningKey};
 
 use super::undone_changes;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::person::Person;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Lines around a change that are shown.
 const AROUND: usize = 3;

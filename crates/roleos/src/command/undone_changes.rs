@@ -7,11 +7,10 @@ use base::files;
 use guard::protected::{Protected, Undone};
 use similar::TextDiff;
 
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::person::Person;
 use crate::render::clean;
 use crate::ui::{BOLD, GOOD, Ui};
+use crate::{Context, Failure};
 
 /// Lines around a change that are shown.
 const AROUND: usize = 3;

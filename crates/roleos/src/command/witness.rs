@@ -11,10 +11,8 @@ pub mod verify;
 
 use clap::Subcommand;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::{Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `witness`.
 #[derive(Debug, Subcommand)]

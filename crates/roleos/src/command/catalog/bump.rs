@@ -7,10 +7,8 @@ use ::catalog::source::INDEX;
 use roles::authoring;
 use serde_json::json;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::Ui;
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog bump`.
 #[derive(Debug, clap::Args)]

@@ -10,11 +10,9 @@ use present::view;
 use roles::catalog::{self, Locate, Outcome, Request};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Problems that are shown to a person. `--json` has them all.
 const SHOWN: usize = 50;

@@ -8,11 +8,9 @@ use ::catalog::{browse, model_config};
 use clap::ValueEnum;
 use roles::installed_roles::{Roles, RolesError};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog import`.
 #[derive(Debug, clap::Args)]

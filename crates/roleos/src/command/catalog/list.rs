@@ -9,11 +9,9 @@ use ::catalog::contents::{Contents, Entry};
 use ::catalog::yaml::number_text;
 use present::view::roles;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog list`.
 #[derive(Debug, clap::Args)]

@@ -11,10 +11,8 @@ use roles::authoring;
 use roles::catalog::Directory;
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::{BOLD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog new`.
 #[derive(Debug, clap::Args)]

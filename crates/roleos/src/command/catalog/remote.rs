@@ -5,9 +5,8 @@ use base::environment::{Confidential, cache_dir};
 use server::blocking;
 use server::catalog_remote::{Limits, Remote, Source};
 
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::ui::{DIM, Ui};
+use crate::{Context, Failure};
 
 /// Fetches all of it, and says how old the copies are that the server confirmed.
 pub(super) fn fetch(ui: &Ui, context: &Context) -> Result<Draft, Failure> {

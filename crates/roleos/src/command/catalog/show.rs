@@ -6,11 +6,9 @@ use std::path::PathBuf;
 use ::catalog::browse::{self, Card, NoCard, Wanted};
 use ::catalog::yaml::number_text;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog show`.
 #[derive(Debug, clap::Args)]

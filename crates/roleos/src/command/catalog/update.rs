@@ -7,11 +7,9 @@ use ::catalog::installed::Installed;
 use ::catalog::yaml::number_text;
 use roles::installed_roles::{Roles, Updated};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog update`.
 #[derive(Debug, clap::Args)]

@@ -6,11 +6,9 @@ use evidence::store::Imported;
 use serde_json::json;
 
 use crate::command::trust::Trust;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `witness import`.
 #[derive(Debug, clap::Args)]

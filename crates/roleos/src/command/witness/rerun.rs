@@ -13,11 +13,9 @@ use witness::extension::field;
 use witness::wire::{Outcome, Tag};
 
 use crate::command::one_bundle::OneBundle;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `witness rerun`.
 #[derive(Debug, clap::Args)]

@@ -14,10 +14,9 @@ use witness::policy::Policy;
 use witness::wire::{Mode, Outcome, TaskId};
 
 use crate::context::{Context, parse_task_id};
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::person::not_below_an_agent;
 use crate::ui::{DIM, GOOD, Ui, WARN};
+use crate::{Exit, Failure};
 
 /// Words of `witness seal`.
 #[derive(Debug, clap::Args)]

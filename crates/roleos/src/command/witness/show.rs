@@ -8,12 +8,10 @@ use witness::bundle::{Contents, section_name};
 
 use super::Reading;
 use crate::command::one_bundle::OneBundle;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::render::units::{bytes, cost, dollars, grouped};
 use crate::ui::{BOLD, DIM, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `witness show`.
 #[derive(Debug, clap::Args)]

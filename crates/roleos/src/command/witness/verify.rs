@@ -13,10 +13,9 @@ use witness::ledger::proof::InclusionProof;
 use super::Reading;
 use crate::command::trust::Trust;
 use crate::context::{Context, begins_task_id};
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
+use crate::{Exit, Failure};
 
 /// No proof is larger.
 const MAX_PROOF: u64 = 64 * 1024;
