@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_fills_its_line() {
+    fn a_bar_fills_its_line_but_the_last_column() {
         let bar = Bar {
             what: "bundles",
             total: 10,
@@ -221,9 +221,9 @@ mod tests {
             drawn: None,
         };
         for (done, columns, expected) in [
-            (0, 24, "bundles ░░░░░░░░ 0/10 0s"),
-            (5, 24, "bundles ████░░░░ 5/10 0s"),
-            (10, 24, "bundles ███████ 10/10 0s"),
+            (0, 24, "bundles ░░░░░░░ 0/10 0s"),
+            (5, 24, "bundles ███░░░░ 5/10 0s"),
+            (10, 24, "bundles ██████ 10/10 0s"),
             (5, 9, "bundles  5/10 0s"),
         ] {
             assert_eq!(bar.line(done, columns), expected);

@@ -291,3 +291,37 @@ impl Page {
         self.line(format_args!("{name}_bucket{{le=\"+Inf\"}} {}", seen.count));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_labels_and_times_are_printed_as_prometheus_reads_them() {
+        let metrics = Metrics::default();
+        let labels = Labels {
+            route: "general",
+            upstream: "a\"\\\n".to_owned(),
+            status: 200,
+        };
+        metrics.answered(&labels, Duration::from_micros(20));
+        metrics.answered(&labels, Duration::from_secs(2));
+        metrics.open.set(-3);
+        let text = metrics.text(None, None);
+        for line in [
+            "# HELP roleos_gateway_requests Requests that were answered.",
+            "# TYPE roleos_gateway_requests counter",
+            r#"roleos_gateway_requests_total{route="general",upstream="a\"\\\n",status="200"} 2"#,
+            "# UNIT roleos_gateway_latency_overhead_seconds seconds",
+            "roleos_gateway_latency_overhead_seconds_sum 2.00002",
+            "roleos_gateway_latency_overhead_seconds_bucket{le=\"0.00001\"} 0",
+            "roleos_gateway_latency_overhead_seconds_bucket{le=\"0.000025\"} 1",
+            "roleos_gateway_latency_overhead_seconds_bucket{le=\"+Inf\"} 2",
+            "roleos_gateway_duration_seconds_bucket{le=\"1.0\"} 0",
+            "roleos_gateway_open_answers -3",
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("roleos_gateway_tokens") && text.ends_with("# EOF\n"));
+    }
+}
