@@ -123,7 +123,6 @@ fn compile(source: &str) -> Result<Regex, regex_lite::Error> {
         .build()
 }
 
-/// What a path has to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PathRule {
     pub(super) absolute: Option<bool>,

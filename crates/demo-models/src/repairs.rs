@@ -11,7 +11,6 @@ const TOO_HARD: [usize; 3] = [3, 12, 21];
 /// Wrong proposals before the right one, by the week of the repair: the model gets better.
 const MISSES: [usize; 6] = [2, 2, 1, 1, 0, 0];
 
-/// Repairs a week.
 pub const A_WEEK: usize = 5;
 
 /// How `test.sh` begins: it prints a JUnit report. A case a line follows.
@@ -170,7 +169,6 @@ const FUNCTIONS: [Function; 10] = [
 /// One bug that was reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    /// Which.
     pub number: usize,
     /// The function.
     pub function: &'static str,

@@ -177,7 +177,6 @@ pub const ADAPTERS: [Adapter; 7] = [
     },
 ];
 
-/// The input of a role with this number.
 #[must_use]
 pub fn input(role: &str, number: usize) -> String {
     match role {

@@ -37,9 +37,6 @@ impl Trust {
 }
 
 /// Looks at the hook before each tool call, in this settings file of this project.
-///
-/// # Errors
-/// Codex's own settings cannot be read.
 pub fn examine(settings: &Path, root: &Path) -> Result<Trust, String> {
     let Some(home) = codex_home() else {
         return Ok(Trust::Missing);

@@ -20,7 +20,6 @@ use routing::specialists::{Named, Paths, Specialists};
 /// Only the newest journals can be open; older ones were sealed long ago.
 const JOURNALS: usize = 50;
 
-/// What there is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overview {
     /// The folder.

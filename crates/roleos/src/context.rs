@@ -35,9 +35,6 @@ pub struct Context {
 
 impl Context {
     /// Finds the workspace and reads its settings.
-    ///
-    /// # Errors
-    /// The named root is no folder, or the settings are wrong.
     pub fn load(place: Place<'_>) -> Result<Self, Failure> {
         let environment = Environment::read().with_state(place.state);
         let workspace = Workspace::find(place.root, &environment)?;
@@ -45,9 +42,6 @@ impl Context {
     }
 
     /// Reads the settings of a workspace.
-    ///
-    /// # Errors
-    /// The settings are wrong.
     pub fn of(workspace: Workspace, environment: Environment) -> Result<Self, Failure> {
         let config = Config::load(&workspace, &environment)?;
         let store = Store::of(&workspace, config.witness.max_bundle_bytes());
@@ -69,9 +63,6 @@ impl Context {
     }
 
     /// The bundle files under the given paths, or all of the workspace.
-    ///
-    /// # Errors
-    /// A path does not exist.
     pub fn bundles(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         if !paths.is_empty() {
             return Ok(scan::find(paths)?);
@@ -80,9 +71,6 @@ impl Context {
     }
 
     /// A bundle that is named by its file, by its task id (or the beginning of one), or as `latest`.
-    ///
-    /// # Errors
-    /// There is none, or more than one.
     pub fn bundle(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = PathBuf::from(name);
         if path.exists() {
@@ -135,9 +123,6 @@ pub fn begins_task_id(name: &str) -> bool {
 }
 
 /// Reads a task id that a user typed.
-///
-/// # Errors
-/// It is not 32 hexadecimal digits.
 pub fn parse_task_id(text: &str) -> Result<TaskId, String> {
     TaskId::parse(text)
         .ok_or_else(|| "expected 32 hexadecimal digits, with or without dashes".to_owned())

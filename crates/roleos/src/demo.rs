@@ -13,10 +13,8 @@ use demo_models::Backstage;
 use server::up::UpError;
 
 use crate::command::up;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::{BOLD, DIM, Ui};
+use crate::{Context, Exit, Failure};
 
 mod agent;
 mod place;

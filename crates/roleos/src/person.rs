@@ -11,10 +11,9 @@ use base::approval_key::{self, Place};
 use witness::key::SigningKey;
 use zeroize::Zeroizing;
 
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::Ui;
+use crate::{Context, Failure};
 
 /// Longest answer that is read.
 const MAX_ANSWER: u64 = 1024;
@@ -30,9 +29,6 @@ pub struct Person {
 
 impl Person {
     /// Looks for the person; `command` is what they wanted, for the refusal.
-    ///
-    /// # Errors
-    /// An agent is above, or there is no terminal.
     pub fn at_terminal(ui: &Ui, command: &str) -> Result<Self, Failure> {
         not_below_an_agent(command)?;
         let none = |why: String| {
@@ -54,18 +50,12 @@ impl Person {
     }
 
     /// Shows something on the terminal, wherever standard output goes.
-    ///
-    /// # Errors
-    /// The terminal went away.
     pub fn tell(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
         writeln!(self.screen, "{text}")?;
         Ok(())
     }
 
     /// Asks, and goes on only after a clear yes.
-    ///
-    /// # Errors
-    /// The answer was no, or the terminal went away.
     pub fn confirms(&mut self, question: &str) -> Result<(), Failure> {
         write!(self.screen, "{question} [y/N] ")?;
         self.screen.flush()?;
@@ -83,9 +73,6 @@ impl Person {
 
     /// The key that signs what this person decides; asks for the passphrase when there is one, and makes the key of the
     /// workspace when there is none.
-    ///
-    /// # Errors
-    /// The key cannot be read, or the passphrase is wrong.
     pub fn signing_key(&mut self, context: &Context) -> Result<SigningKey, Failure> {
         let place = Place::of(&context.workspace);
         let passphrase = if place.is_sealed()? {
@@ -98,9 +85,6 @@ impl Person {
     }
 
     /// A passphrase for a new key, typed twice.
-    ///
-    /// # Errors
-    /// It is too short, or the two differ.
     pub fn new_passphrase(&mut self) -> Result<Zeroizing<String>, Failure> {
         let first = secret("New passphrase: ")?;
         if first.chars().count() < MIN_PASSPHRASE {
@@ -119,9 +103,6 @@ impl Person {
 }
 
 /// Refuses a command below an agent. Unlike [`Person::at_terminal`] it needs no terminal: scripts and CI run it too.
-///
-/// # Errors
-/// An agent is above.
 pub fn not_below_an_agent(command: &str) -> Result<(), Failure> {
     let Some(AgentAbove { agent, shown_by }) = agents_above::find() else {
         return Ok(());

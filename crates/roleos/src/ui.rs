@@ -3,21 +3,22 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use base::config::trust::Ignored;
 use base::trust::review;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::render::clean;
+use crate::{Context, Failure};
 
 /// Work that is done sooner shows no bar.
 const BAR_AFTER: Duration = Duration::from_secs(1);
+/// Time between two drawings of a bar.
+const BAR_EVERY: Duration = Duration::from_millis(50);
 
 /// Good news.
 pub const GOOD: Style = AnsiColor::Green.on_default();
@@ -60,9 +61,6 @@ impl Ui {
     }
 
     /// Prints one line of data.
-    ///
-    /// # Errors
-    /// Nobody reads it.
     pub fn line(&self, line: impl fmt::Display) -> io::Result<()> {
         let mut out = self.out();
         writeln!(out, "{line}")?;
@@ -70,9 +68,6 @@ impl Ui {
     }
 
     /// Prints one JSON value on one line.
-    ///
-    /// # Errors
-    /// Nobody reads it.
     pub fn json(&self, value: &impl Serialize) -> io::Result<()> {
         self.line(serde_json::to_string(value)?)
     }
@@ -137,18 +132,13 @@ impl Ui {
     #[must_use]
     pub fn progress(&self, length: usize, what: &'static str) -> Progress {
         let wanted = !self.quiet && !self.json && io::stderr().is_terminal();
-        Progress {
-            bar: wanted.then(|| {
-                let bar = ProgressBar::with_draw_target(
-                    Some(length as u64),
-                    ProgressDrawTarget::hidden(),
-                );
-                let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}");
-                bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-                bar.set_message(what);
-                bar
-            }),
-        }
+        let bar = Bar {
+            what,
+            total: length as u64,
+            since: Instant::now(),
+            drawn: None,
+        };
+        Progress(wanted.then(|| Mutex::new(bar)))
     }
 
     fn stderr(&self, line: impl fmt::Display) {
@@ -160,33 +150,83 @@ impl Ui {
 
 /// See [`Ui::progress`].
 #[derive(Debug)]
-pub struct Progress {
-    bar: Option<ProgressBar>,
+pub struct Progress(Option<Mutex<Bar>>);
+
+#[derive(Debug)]
+struct Bar {
+    what: &'static str,
+    total: u64,
+    since: Instant,
+    drawn: Option<Instant>,
 }
 
 impl Progress {
-    /// So much of so much is done, where that is found out on the way.
+    /// Shows how much is done where the total is found out on the way.
     pub fn set_of(&self, done: u64, total: u64) {
-        if let Some(bar) = &self.bar {
-            bar.set_length(total);
-        }
-        self.set(usize::try_from(done).unwrap_or(usize::MAX));
+        self.draw(done, Some(total));
     }
 
-    /// So much is done.
+    /// Shows how much is done.
     pub fn set(&self, done: usize) {
-        let Some(bar) = &self.bar else { return };
-        if bar.is_hidden() && bar.elapsed() > BAR_AFTER {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
+        self.draw(done as u64, None);
+    }
+
+    fn draw(&self, done: u64, total: Option<u64>) {
+        let Some(bar) = &self.0 else { return };
+        let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
+        bar.total = total.unwrap_or(bar.total).max(done);
+        let elapsed = bar.since.elapsed();
+        let is_fresh = bar.drawn.is_some_and(|drawn| drawn.elapsed() < BAR_EVERY);
+        if elapsed > BAR_AFTER && !is_fresh {
+            bar.drawn = Some(Instant::now());
+            let columns = terminal_size::terminal_size_of(io::stderr());
+            let line = bar.line(done, columns.map_or(80, |(width, _)| usize::from(width.0)));
+            write!(io::stderr(), "\r\x1b[2K{line}").ok();
         }
-        bar.set_position(done as u64);
+    }
+}
+
+impl Bar {
+    fn line(&self, done: u64, columns: usize) -> String {
+        let left = (self.total - done) as f64 / (done.max(1)) as f64;
+        let seconds = self.since.elapsed().mul_f64(left).as_secs();
+        let end = format!(" {done}/{} {seconds}s", self.total);
+        let room = columns.saturating_sub(self.what.len() + end.len() + 2);
+        let full = room as u64 * done / self.total.max(1);
+        let full = usize::try_from(full).unwrap_or(room);
+        let bar = "█".repeat(full) + &"░".repeat(room - full);
+        format!("{} {bar}{end}", self.what)
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+        let bar = self.0.take().and_then(|bar| bar.into_inner().ok());
+        if bar.is_some_and(|bar| bar.drawn.is_some()) {
+            write!(io::stderr(), "\r\x1b[2K").ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_fills_its_line_but_the_last_column() {
+        let bar = Bar {
+            what: "bundles",
+            total: 10,
+            since: Instant::now(),
+            drawn: None,
+        };
+        for (done, columns, expected) in [
+            (0, 24, "bundles ░░░░░░░ 0/10 0s"),
+            (5, 24, "bundles ███░░░░ 5/10 0s"),
+            (10, 24, "bundles ██████ 10/10 0s"),
+            (5, 9, "bundles  5/10 0s"),
+        ] {
+            assert_eq!(bar.line(done, columns), expected);
         }
     }
 }

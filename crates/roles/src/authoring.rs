@@ -18,9 +18,6 @@ use base::git;
 pub const MAX_COMMITS: usize = 1000;
 
 /// Writes a file of the catalog, by its path from the root. Folders are made; links out of the catalog are refused.
-///
-/// # Errors
-/// The file cannot be written; the old one is then untouched.
 pub fn write(directory: &Directory, path: &str, text: &str) -> Result<(), FileError> {
     let target = directory.root().join(path);
     let fail = |what| FileError::new(Action::Write, &target, io::Error::other(what));
@@ -48,7 +45,6 @@ pub fn exists(directory: &Directory, path: &str) -> bool {
 /// A catalog as a commit had it.
 #[derive(Debug)]
 pub struct Past {
-    /// The commit.
     pub commit: String,
     /// What it had: the index, and the files of one bundle.
     pub draft: Draft,

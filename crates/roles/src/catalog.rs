@@ -32,9 +32,6 @@ pub struct Directory {
 
 impl Directory {
     /// Follows links once, so that the directory cannot move while it is read.
-    ///
-    /// # Errors
-    /// There is no such directory.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let fail = |source| FileError::new(Action::Read, path, source);
         let root = fs::canonicalize(path).map_err(fail)?;
@@ -45,9 +42,6 @@ impl Directory {
     }
 
     /// Makes the directory first, for a catalog that is to begin.
-    ///
-    /// # Errors
-    /// It cannot be made.
     pub fn create(path: &Path) -> Result<Self, FileError> {
         files::make_directory(path, Privacy::Shared)?;
         Self::open(path)
@@ -156,9 +150,6 @@ impl Directory {
     }
 
     /// A file as it is, for those who pass it on; `None` when there is none.
-    ///
-    /// # Errors
-    /// It lies elsewhere, is too large, or cannot be read.
     pub fn raw(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
         let mut bytes = Vec::new();
         match self.bytes(path, MAX_BYTES as u64, &mut bytes) {
@@ -178,9 +169,6 @@ impl Directory {
     }
 
     /// Replaces the lock, and before it the tombstones: a crash between the two forgets nothing.
-    ///
-    /// # Errors
-    /// A file cannot be written; the old one is then untouched.
     pub fn write(&self, refreshed: &Refreshed) -> Result<(), FileError> {
         self.make_room()?;
         if let Some(tombstones) = &refreshed.tombstones {
@@ -198,9 +186,6 @@ impl Directory {
     }
 
     /// Copies a lock that is not JSON beside itself before it is replaced, so that nothing is lost.
-    ///
-    /// # Errors
-    /// The copy cannot be written.
     pub fn set_lock_aside(&self) -> Result<PathBuf, FileError> {
         let path = self.lock_path();
         let copy = self.root.join(format!("{LOCK}.damaged"));
@@ -272,7 +257,6 @@ fn unread(error: &io::Error) -> Unread {
     }
 }
 
-/// What to do with a catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// How much is asked of it.
@@ -297,9 +281,6 @@ pub struct Outcome {
 }
 
 /// Checks a catalog, or refreshes its lock.
-///
-/// # Errors
-/// The lock cannot be written.
 pub fn check(directory: &Directory, request: Request) -> Result<Outcome, FileError> {
     let (draft, records) = thread::scope(|scope| {
         let records = scope.spawn(|| directory.records());

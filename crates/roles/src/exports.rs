@@ -22,9 +22,6 @@ pub enum Written {
 }
 
 /// Writes an exported role under `folder`.
-///
-/// # Errors
-/// The file cannot be read or written.
 pub fn write(
     folder: &Path,
     target: Target,

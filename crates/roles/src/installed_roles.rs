@@ -30,7 +30,6 @@ pub struct Stored {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RolesError {
-    /// A file.
     #[error(transparent)]
     File(#[from] FileError),
     /// The catalog.
@@ -63,9 +62,6 @@ impl Roles {
     }
 
     /// All roles by the names of their files; those that cannot be read too.
-    ///
-    /// # Errors
-    /// The folder is there and cannot be read.
     pub fn list(&self) -> Result<Vec<Stored>, FileError> {
         if !self.folder.exists() {
             return Ok(Vec::new());
@@ -108,9 +104,6 @@ impl Roles {
     }
 
     /// Imports from a catalog while others wait.
-    ///
-    /// # Errors
-    /// The folder cannot be used, or the catalog does not have the bundle.
     pub fn import(&self, contents: &Contents, request: Request<'_>) -> Result<Import, RolesError> {
         let _lock = self.lock()?;
         let known: Vec<_> = self
@@ -139,9 +132,6 @@ impl Roles {
     }
 
     /// Updates the roles that `wanted` picks, one after another, while others wait. One that fails does not stop the rest.
-    ///
-    /// # Errors
-    /// The folder cannot be used.
     pub fn update(
         &self,
         contents: &Contents,

@@ -37,9 +37,7 @@ pub struct Judging {
 /// Two answers to one input.
 #[derive(Clone, Debug)]
 pub struct Answers {
-    /// The role.
     pub role: String,
-    /// The input.
     pub input: Value,
     /// The adapter's answer.
     pub specialist: Value,

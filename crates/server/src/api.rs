@@ -70,7 +70,6 @@ const MAX_BEHIND: usize = 256;
 /// What handlers share.
 #[derive(Debug)]
 pub struct Desk {
-    /// Where.
     pub workspace: Workspace,
     /// The variables.
     pub environment: Environment,
@@ -132,7 +131,6 @@ impl fmt::Debug for Notice {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeskError {
-    /// The view.
     #[error(transparent)]
     View(#[from] ViewError),
     /// A variable has a value that cannot be used.
@@ -142,9 +140,6 @@ pub enum DeskError {
 
 impl Desk {
     /// Opens the view of a workspace; nothing is read into it yet.
-    ///
-    /// # Errors
-    /// The view cannot be opened, or a setting not be used.
     pub fn open(
         workspace: Workspace,
         config: Config,
@@ -177,9 +172,6 @@ impl Desk {
 }
 
 /// Opens the view of a workspace.
-///
-/// # Errors
-/// The file can neither be used nor made.
 pub fn open_view(
     workspace: &Workspace,
     config: &Config,

@@ -110,9 +110,6 @@ impl Backends {
     }
 
     /// Whether some address may be asked now. When a rest is over, one call may try; the others wait for what it finds.
-    ///
-    /// # Errors
-    /// All are left alone, and why the first is.
     pub fn may_call(&self, call: &Call) -> Result<(), String> {
         let now = Instant::now();
         let backends: Vec<_> = call
@@ -156,9 +153,6 @@ impl Backends {
 
     /// Asks an adapter; where one address fails in a way that says nothing about the input, another one is asked within
     /// the same time.
-    ///
-    /// # Errors
-    /// There was no answer that counts; the last address's error.
     pub async fn call(&self, call: &Call) -> Result<Answered, CallError> {
         precheck(call)?;
         let headers = headers(call)?;

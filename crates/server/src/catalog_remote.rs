@@ -81,7 +81,6 @@ pub enum Age {
 pub struct Kept {
     /// The content, unchecked.
     pub bytes: Vec<u8>,
-    /// How old it is.
     pub older: Older,
 }
 
@@ -97,9 +96,6 @@ pub struct Remote {
 impl Remote {
     /// Prepares a source; nothing is asked yet. Without `cache_dir` no copies are kept. The folder should be one that no
     /// clone or download can bring along, because a copy in it counts as ours once the server confirms its ETag.
-    ///
-    /// # Errors
-    /// The source is https and this machine has no certificate store.
     pub fn new(
         source: Source,
         cache_dir: Option<PathBuf>,
@@ -122,17 +118,10 @@ impl Remote {
     }
 
     /// Fetches `index.yaml`.
-    ///
-    /// # Errors
-    /// As [`Remote::fetch`].
     pub async fn index(&self) -> Result<Fetched, RemoteError> {
         self.fetch(Wanted::Index).await
     }
 
-    /// Fetches one bundle in one language.
-    ///
-    /// # Errors
-    /// As [`Remote::fetch`].
     pub async fn bundle(&self, id: &Segment, language: &Segment) -> Result<Fetched, RemoteError> {
         self.fetch(Wanted::Bundle { id, language }).await
     }

@@ -16,7 +16,6 @@ const IDLE: Duration = Duration::from_secs(30);
 /// A client for plain or for encrypted connections, and nothing else.
 #[derive(Clone, Debug)]
 pub(crate) enum Connections<B> {
-    /// http.
     Plain(Client<HttpConnector, B>),
     /// https; trust comes from the system's certificate store.
     Secure(Client<HttpsConnector<HttpConnector>, B>),
@@ -34,9 +33,6 @@ where
     }
 
     /// Prepares encrypted connections.
-    ///
-    /// # Errors
-    /// The system's certificate store cannot be used.
     pub(crate) fn secure(connect: Option<Duration>) -> Result<Self, String> {
         let https = HttpsConnectorBuilder::new()
             .try_with_platform_verifier()

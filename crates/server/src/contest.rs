@@ -42,11 +42,9 @@ mod serving;
 pub struct Logs {
     /// The run log.
     pub runs: PathBuf,
-    /// What seals it.
     pub seals: base::seals::Seals,
     /// The features beside it.
     pub features: PathBuf,
-    /// The events.
     pub events: PathBuf,
     /// Inputs with winners, where the settings allow that they are kept.
     pub texts: Option<PathBuf>,
@@ -91,9 +89,6 @@ pub fn is_wanted(set: &Selection, specialists: &Specialists, role: &str) -> bool
 
 /// The input's hash as logs have it, plain or keyed where the settings name a key, and fields that go with it: which key,
 /// and the hash of the input's form in the same way.
-///
-/// # Errors
-/// The variable that should hold the key is not set; its name.
 pub fn prompt_hash<'a>(
     set: &'a Privacy,
     bytes: &[u8],
@@ -152,7 +147,6 @@ pub struct Asking<'a> {
 /// What one candidate did.
 #[derive(Debug)]
 pub struct Ran {
-    /// Who it is.
     pub entrant: Entrant,
     /// Its answer, or why there is none.
     pub call: Result<Answered, CallError>,
@@ -177,7 +171,6 @@ pub struct Contested {
     pub answered: bool,
 }
 
-/// What was learned.
 #[derive(Debug)]
 pub struct Learned {
     /// Everybody's worth, and who won.
@@ -189,7 +182,6 @@ pub struct Learned {
 }
 
 impl Arena<'_> {
-    /// Holds a contest.
     pub async fn hold(&self, asked: Asked<'_>, asking: Asking<'_>) -> Contested {
         let mut trouble = Trouble::default();
         let request = Event::InferRequest {

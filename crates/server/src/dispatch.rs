@@ -59,9 +59,7 @@ pub struct Answer {
 /// A probe that is due: an adapter's answer, and what the general model is asked to compare it with.
 #[derive(Clone, Debug)]
 pub struct Due {
-    /// The role.
     pub role: String,
-    /// The input.
     pub input: Value,
     /// The caller's name for the dispatch.
     pub trace_id: String,

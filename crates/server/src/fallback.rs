@@ -39,11 +39,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Prompt<'a> {
-    /// The role.
     pub role: &'a str,
     /// The role's own instructions, when it is installed.
     pub instructions: Option<&'a str>,
-    /// The input.
     pub input: &'a Value,
     /// The caller's name for it.
     pub trace_id: &'a str,
@@ -148,10 +146,6 @@ impl Fallback {
         })
     }
 
-    /// Asks.
-    ///
-    /// # Errors
-    /// There was no answer.
     pub async fn ask(&self, prompt: Prompt<'_>) -> Result<Said, FallbackError> {
         match self.set.kind {
             Kind::None => Err(FallbackError::NotConfigured),
@@ -174,9 +168,6 @@ impl Fallback {
     }
 
     /// Sets aside the most that a request of so many bytes can cost, for somebody who makes the call himself.
-    ///
-    /// # Errors
-    /// The day's money is spent.
     pub(crate) fn set_aside(
         &self,
         body: usize,

@@ -78,9 +78,6 @@ pub struct Gateway {
 
 impl Gateway {
     /// As the settings say.
-    ///
-    /// # Errors
-    /// An address cannot be used, or the log not be opened.
     pub fn open(workspace: &Workspace, config: &Config) -> Result<Self, UpError> {
         let set = &config.gateway;
         let upstreams: Result<Vec<_>, _> = set.upstream.iter().map(Upstream::new).collect();

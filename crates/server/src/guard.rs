@@ -62,9 +62,6 @@ impl Guard {
     }
 
     /// Lets a request through, or says why not.
-    ///
-    /// # Errors
-    /// It was sent under another name, from another page, or without the token.
     pub fn check(&self, request: &Parts) -> Result<(), Problem> {
         let host = self.host(request)?;
         same_origin(request, host)?;

@@ -11,48 +11,26 @@
 //! Bytes come in and go out here, and no rule is made here: what a file means and whether it may be used is the rooms'
 //! business. Nothing here prints.
 
-pub mod catalog_remote;
-
-pub mod backend;
-
-pub mod fallback;
-
-pub mod dispatch;
-
 pub mod agreement;
-
-pub mod audit;
-
-pub mod consult;
-
-pub mod contest;
-
-pub mod blocking;
-
-pub mod up;
-
-pub mod guard;
-
-pub mod gateway;
-
-pub mod metrics;
-
-pub mod problem;
-
-mod connections;
-
-mod web_address;
-
-mod exchange;
-
-mod linger;
-
-pub mod view;
-
-pub mod login;
-
 pub mod api;
-
-pub mod show;
-
+pub mod audit;
+pub mod backend;
+pub mod blocking;
+pub mod catalog_remote;
+mod connections;
+pub mod consult;
+pub mod contest;
+pub mod dispatch;
+mod exchange;
+pub mod fallback;
+pub mod gateway;
+pub mod guard;
+mod linger;
+pub mod login;
+pub mod metrics;
 pub mod pages;
+pub mod problem;
+pub mod show;
+pub mod up;
+pub mod view;
+mod web_address;

@@ -68,7 +68,6 @@ pub struct LoggedIn {
     pub expires_ns: u64,
 }
 
-/// A login that was not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
     /// Another code.
@@ -117,9 +116,6 @@ impl Logins {
     }
 
     /// Exchanges the code for a cookie. Small letters, spaces and dashes make no difference.
-    ///
-    /// # Errors
-    /// It is not the code, or this client has guessed too often.
     pub fn log_in(
         &self,
         client: Client,

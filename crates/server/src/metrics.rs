@@ -1,339 +1,327 @@
-//! Counters for Prometheus: what came, where it went, and how much time was ours.
+//! Counters for Prometheus: requests, where they went, and how much time the gateway added.
 
-use std::fmt;
-use std::sync::atomic::AtomicU64;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use evidence::store::audit::Audit;
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::{encode_eof, encode_registry};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
 use routing::learning::Shown;
 
-/// What a request is counted under.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+/// Labels of a counted request.
+#[derive(Clone, Debug)]
 pub struct Labels {
     /// "passthrough", "specialist", "general" or "refused".
     pub route: &'static str,
     /// Name of the upstream, or nothing.
     pub upstream: String,
-    /// The status of the answer.
+    /// Status of the response.
     pub status: u16,
 }
 
-/// What an exam is counted under that was too old.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct AuditLabels {
-    /// "passed", "not passed" or "not taken".
-    pub outcome: &'static str,
-}
+#[derive(Debug, Default)]
+pub struct Number(AtomicI64);
 
-/// What tokens are counted under.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct TokenLabels {
-    /// As of requests.
-    pub route: &'static str,
-    /// "input" or "output".
-    pub direction: &'static str,
-}
+impl Number {
+    /// Adds one.
+    pub fn inc(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
 
-/// What work in the background is counted under.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct OutcomeLabels {
-    /// What came of it.
-    pub outcome: &'static str,
-}
+    /// Subtracts one.
+    pub fn dec(&self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 
-/// Everything that is counted.
-pub struct Metrics {
-    registry: Registry,
-    /// Requests that were answered.
-    pub requests: Family<Labels, Counter>,
-    /// Our own share of a request's time: what it would not have taken without us.
-    pub overhead: Histogram,
-    /// From the head of the request to the last byte of the answer.
-    pub duration: Histogram,
-    /// Answers that are under way.
-    pub open: Gauge,
-    /// Answers that did not reach their end because the client went away.
-    pub cancelled: Counter,
-    /// Answers that did not reach their end because the upstream broke off.
-    pub broken: Counter,
-    /// Receipts that could not be written.
-    pub receipts_lost: Counter,
-    /// Connections that are open.
-    pub connections: Gauge,
-    /// Exams that were too old, by what came of taking them again.
-    pub audits: Family<AuditLabels, Counter>,
-    /// Exams that are too old.
-    pub old_audits: Gauge,
-    /// Tokens of answers, as far as they are known.
-    pub tokens: Family<TokenLabels, Counter>,
-    /// Probes, by what came of them.
-    pub probes: Family<OutcomeLabels, Counter>,
-    /// What users said of answers.
-    pub feedback: Counter,
-    /// Questions that were drawn to learn from, by what came of them.
-    pub lessons: Family<OutcomeLabels, Counter>,
-    /// Trainings of the selector, by what came of them.
-    pub trainings: Family<OutcomeLabels, Counter>,
-}
-
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Metrics").finish_non_exhaustive()
+    /// Replaces the value.
+    pub fn set(&self, value: i64) {
+        self.0.store(value, Relaxed);
     }
 }
 
-/// Bounds in seconds, from 10 microseconds.
-const OVERHEAD: [f64; 12] = [
+/// A counter per set of labels, which are kept as they are printed.
+#[derive(Debug, Default)]
+struct Family(Mutex<BTreeMap<String, u64>>);
+
+impl Family {
+    fn add(&self, labels: &[(&str, &dyn fmt::Display)], count: u64) {
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{}\"", escape(&value.to_string())))
+            .collect();
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(labels.join(",")).or_default() += count;
+    }
+}
+
+fn escape(value: &str) -> String {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    value.replace('\n', "\\n")
+}
+
+/// Upper bounds of the buckets in seconds.
+type Bounds = [f64; 12];
+
+const OVERHEAD: Bounds = [
     0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_3, 0.000_5, 0.001, 0.002_5, 0.005,
     0.025, 0.1,
 ];
 
-const DURATION: [f64; 12] = [
+const DURATION: Bounds = [
     0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0,
 ];
 
-impl Default for Metrics {
-    fn default() -> Self {
-        let mut registry = Registry::with_prefix("roleos_gateway");
-        let requests = Family::<Labels, Counter>::default();
-        let overhead = Histogram::new(OVERHEAD);
-        let duration = Histogram::new(DURATION);
-        let (open, connections) = (Gauge::default(), Gauge::default());
-        let (cancelled, broken, receipts_lost) =
-            (Counter::default(), Counter::default(), Counter::default());
-        registry.register("requests", "Requests that were answered", requests.clone());
-        registry.register_with_unit(
-            "latency_overhead",
-            "Time that the gateway itself added",
-            Unit::Seconds,
-            overhead.clone(),
-        );
-        registry.register_with_unit(
-            "duration",
-            "From the head of a request to the end of its answer",
-            Unit::Seconds,
-            duration.clone(),
-        );
-        registry.register("open_answers", "Answers that are under way", open.clone());
-        registry.register(
-            "cancelled",
-            "Answers that clients did not wait for",
-            cancelled.clone(),
-        );
-        registry.register(
-            "broken",
-            "Answers that an upstream broke off",
-            broken.clone(),
-        );
-        registry.register(
-            "receipts_lost",
-            "Receipts that could not be written",
-            receipts_lost.clone(),
-        );
-        registry.register(
-            "connections",
-            "Open connections of clients",
-            connections.clone(),
-        );
-        let audits = Family::<AuditLabels, Counter>::default();
-        let old_audits = Gauge::default();
-        registry.register(
-            "audits",
-            "Exams that were too old, by what came of taking them again",
-            audits.clone(),
-        );
-        registry.register("old_audits", "Exams that are too old", old_audits.clone());
-        let tokens = Family::<TokenLabels, Counter>::default();
-        registry.register(
-            "tokens",
-            "Tokens of answers, as far as they are known",
-            tokens.clone(),
-        );
-        let probes = Family::<OutcomeLabels, Counter>::default();
-        registry.register(
-            "probes",
-            "Answers of adapters that were compared with the general model, by what came of it",
-            probes.clone(),
-        );
-        let lessons = Family::<OutcomeLabels, Counter>::default();
-        registry.register(
-            "learning_contests",
-            "Questions that were drawn to learn from, by what came of them",
-            lessons.clone(),
-        );
-        let trainings = Family::<OutcomeLabels, Counter>::default();
-        registry.register(
-            "learning_trainings",
-            "Trainings of the selector, by what came of them",
-            trainings.clone(),
-        );
-        let feedback = Counter::default();
-        registry.register("feedback", "What users said of answers", feedback.clone());
-        Self {
-            registry,
-            requests,
-            overhead,
-            duration,
-            open,
-            cancelled,
-            broken,
-            receipts_lost,
-            connections,
-            audits,
-            old_audits,
-            tokens,
-            probes,
-            feedback,
-            lessons,
-            trainings,
+/// Times, counted by size: of whole requests if `LONG`, else of the part that the gateway added.
+#[derive(Debug, Default)]
+pub struct Histogram<const LONG: bool>(Mutex<Seen>);
+
+/// Times so far.
+#[derive(Debug, Default)]
+pub struct Seen {
+    buckets: [u64; 12],
+    count: u64,
+    sum: f64,
+}
+
+impl<const LONG: bool> Histogram<LONG> {
+    const BOUNDS: Bounds = if LONG { DURATION } else { OVERHEAD };
+
+    /// Counts one time.
+    pub fn observe(&self, time: Duration) {
+        let seconds = time.as_secs_f64();
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.sum += seconds;
+        seen.count += 1;
+        for (bucket, bound) in seen.buckets.iter_mut().zip(Self::BOUNDS) {
+            *bucket += u64::from(seconds <= bound);
         }
     }
+}
+
+/// All counters of the process.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    requests: Family,
+    overhead: Histogram<false>,
+    /// From the head of the request to the last byte of the response.
+    pub duration: Histogram<true>,
+    /// Responses that are being sent.
+    pub open: Number,
+    /// Responses that the client did not wait for.
+    pub cancelled: Number,
+    /// Responses that the upstream broke off.
+    pub broken: Number,
+    /// Receipts that could not be written.
+    pub receipts_lost: Number,
+    /// Open connections.
+    pub connections: Number,
+    audits: Family,
+    /// Exams that are too old.
+    pub old_audits: Number,
+    tokens: Family,
+    probes: Family,
+    /// Feedback of users on answers.
+    pub feedback: Number,
+    lessons: Family,
+    trainings: Family,
 }
 
 impl Metrics {
     /// Counts a request that was answered.
     pub fn answered(&self, labels: &Labels, overhead: Duration) {
-        self.requests.get_or_create(labels).inc();
-        self.overhead.observe(overhead.as_secs_f64());
+        self.count_request(labels.route, &labels.upstream, labels.status);
+        self.overhead.observe(overhead);
     }
 
     /// Counts the tokens of an answer.
     pub fn used(&self, route: &'static str, (input, output): (Option<u64>, Option<u64>)) {
         for (direction, tokens) in [("input", input), ("output", output)] {
             if let Some(tokens) = tokens.filter(|tokens| *tokens > 0) {
-                let labels = TokenLabels { route, direction };
-                self.tokens.get_or_create(&labels).inc_by(tokens);
+                self.tokens
+                    .add(&[("route", &route), ("direction", &direction)], tokens);
             }
         }
     }
 
     /// Counts a probe.
     pub fn probed(&self, outcome: &'static str) {
-        self.probes.get_or_create(&OutcomeLabels { outcome }).inc();
+        self.probes.add(&[("outcome", &outcome)], 1);
     }
 
     /// Counts a question that was drawn to learn from.
     pub fn learned(&self, outcome: &'static str) {
-        self.lessons.get_or_create(&OutcomeLabels { outcome }).inc();
+        self.lessons.add(&[("outcome", &outcome)], 1);
     }
 
     /// Counts a training.
     pub fn trained(&self, outcome: &'static str) {
-        self.trainings
-            .get_or_create(&OutcomeLabels { outcome })
-            .inc();
+        self.trainings.add(&[("outcome", &outcome)], 1);
     }
 
-    /// Counts an exam that was too old.
+    /// Counts an exam that was too old, by "passed", "not passed" or "not taken".
     pub fn audited(&self, outcome: &'static str) {
-        self.audits.get_or_create(&AuditLabels { outcome }).inc();
+        self.audits.add(&[("outcome", &outcome)], 1);
     }
 
     /// Counts a request that the guard did not let in.
     pub fn refused(&self, status: u16) {
-        let labels = Labels {
-            route: "refused",
-            upstream: String::new(),
-            status,
-        };
-        self.requests.get_or_create(&labels).inc();
+        self.count_request("refused", "", status);
     }
 
-    /// As Prometheus reads it; with the ledger once it was compared with the bundles.
+    fn count_request(&self, route: &str, upstream: &str, status: u16) {
+        let labels: [(&str, &dyn fmt::Display); 3] = [
+            ("route", &route),
+            ("upstream", &upstream),
+            ("status", &status),
+        ];
+        self.requests.add(&labels, 1);
+    }
+
+    /// Returns the OpenMetrics text; with the ledger once it was compared with the bundles.
     #[must_use]
+    #[rustfmt::skip]
     pub fn text(&self, audit: Option<&Audit>, learning: Option<&Shown>) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        encode_registry(&mut text, &self.registry).ok();
+        let mut page = Page { prefix: "roleos_gateway", text: String::new() };
+        page.family("requests", "Requests that were answered", &self.requests);
+        page.histogram("latency_overhead_seconds", "Time that the gateway itself added", &self.overhead);
+        page.histogram("duration_seconds", "From the head of a request to the end of its answer", &self.duration);
+        page.gauge("open_answers", "Answers that are under way", &self.open);
+        page.counter("cancelled", "Answers that clients did not wait for", &self.cancelled);
+        page.counter("broken", "Answers that an upstream broke off", &self.broken);
+        page.counter("receipts_lost", "Receipts that could not be written", &self.receipts_lost);
+        page.gauge("connections", "Open connections of clients", &self.connections);
+        page.family("audits", "Exams that were too old, by what came of taking them again", &self.audits);
+        page.gauge("old_audits", "Exams that are too old", &self.old_audits);
+        page.family("tokens", "Tokens of answers, as far as they are known", &self.tokens);
+        page.family("probes", "Answers of adapters that were compared with the general model, by what came of it", &self.probes);
+        page.family("learning_contests", "Questions that were drawn to learn from, by what came of them", &self.lessons);
+        page.family("learning_trainings", "Trainings of the selector, by what came of them", &self.trainings);
+        page.counter("feedback", "What users said of answers", &self.feedback);
         if let Some(audit) = audit {
-            encode_registry(&mut text, &of_ledger(audit)).ok();
+            page.prefix = "roleos_ledger";
+            let ok = u8::from(audit.problems.is_empty());
+            page.value("ok", "1 if bundles, ledger and checkpoint fit together, else 0", ok);
+            page.value("size", "Leaves of the ledger", audit.size);
+            page.value("problems", "Problems that `roleos ledger verify` lists", audit.problems.len());
         }
-        if let Some(learning) = learning {
-            encode_registry(&mut text, &of_learning(learning)).ok();
+        if let Some(Shown { learning, budget_usd, spent_usd, share, .. }) = learning {
+            page.prefix = "roleos_learning";
+            page.value("budget_usd", "Most that learning may cost on a day, in US dollars", Float(*budget_usd));
+            page.value("spent_usd", "What learning cost today, in US dollars", Float(*spent_usd));
+            page.value("share", "Share of the dispatches that are learned from", Float(*share));
+            page.value("contests", "Contests that were held to learn from", learning.contests);
+            page.value("contests_since_training", "Contests since the selector was trained last", learning.since_training);
+            let taken = learning.last.as_ref().is_some_and(|last| last.taken);
+            page.value("last_training_taken", "1 if the selector of the last training is in use, else 0", u8::from(taken));
         }
-        encode_eof(&mut text).ok();
-        text
+        page.text + "# EOF\n"
     }
 }
 
-/// How far learning is, as it is at this moment.
-fn of_learning(shown: &Shown) -> Registry {
-    let mut registry = Registry::with_prefix("roleos_learning");
-    let figures = [
-        (
-            "budget_usd",
-            "Most that learning may cost on a day, in US dollars",
-            shown.budget_usd,
-        ),
-        (
-            "spent_usd",
-            "What learning cost today, in US dollars",
-            shown.spent_usd,
-        ),
-        (
-            "share",
-            "Share of the dispatches that are learned from",
-            shown.share,
-        ),
-    ];
-    for (name, help, value) in figures {
-        let gauge = Gauge::<f64, AtomicU64>::default();
-        gauge.set(value);
-        registry.register(name, help, gauge);
+/// A number that is printed with a point.
+struct Float(f64);
+
+impl fmt::Display for Float {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let point = if self.0.fract() == 0.0 { ".0" } else { "" };
+        write!(f, "{}{point}", self.0)
     }
-    let last = shown.learning.last.as_ref();
-    let counts = [
-        (
-            "contests",
-            "Contests that were held to learn from",
-            shown.learning.contests,
-        ),
-        (
-            "contests_since_training",
-            "Contests since the selector was trained last",
-            shown.learning.since_training,
-        ),
-        (
-            "last_training_taken",
-            "1 if the selector of the last training is in use, else 0",
-            u64::from(last.is_some_and(|last| last.taken)),
-        ),
-    ];
-    for (name, help, value) in counts {
-        let gauge = Gauge::<i64>::default();
-        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
-        registry.register(name, help, gauge);
-    }
-    registry
 }
 
-/// The state of the ledger, as it is at this moment.
-fn of_ledger(audit: &Audit) -> Registry {
-    let mut registry = Registry::with_prefix("roleos_ledger");
-    let figures = [
-        (
-            "ok",
-            "1 if bundles, ledger and checkpoint fit together, else 0",
-            u64::from(audit.problems.is_empty()),
-        ),
-        ("size", "Leaves of the ledger", audit.size),
-        (
-            "problems",
-            "Problems that `roleos ledger verify` lists",
-            audit.problems.len() as u64,
-        ),
-    ];
-    for (name, help, value) in figures {
-        let gauge = Gauge::<i64>::default();
-        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
-        registry.register(name, help, gauge);
+/// The text under construction.
+struct Page {
+    prefix: &'static str,
+    text: String,
+}
+
+impl Page {
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        let prefix = self.prefix;
+        self.line(format_args!("# HELP {prefix}_{name} {help}."));
+        self.line(format_args!("# TYPE {prefix}_{name} {kind}"));
     }
-    registry
+
+    fn line(&mut self, line: fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        writeln!(self.text, "{line}").ok();
+    }
+
+    fn value(&mut self, name: &str, help: &str, value: impl fmt::Display) {
+        self.head(name, "gauge", help);
+        let prefix = self.prefix;
+        self.line(format_args!("{prefix}_{name} {value}"));
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, gauge: &Number) {
+        self.value(name, help, gauge.0.load(Relaxed));
+    }
+
+    fn counter(&mut self, name: &str, help: &str, counter: &Number) {
+        self.head(name, "counter", help);
+        let (prefix, count) = (self.prefix, counter.0.load(Relaxed));
+        self.line(format_args!("{prefix}_{name}_total {count}"));
+    }
+
+    fn family(&mut self, name: &str, help: &str, family: &Family) {
+        let counts = family.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.is_empty() {
+            return;
+        }
+        self.head(name, "counter", help);
+        let prefix = self.prefix;
+        for (labels, count) in &*counts {
+            self.line(format_args!("{prefix}_{name}_total{{{labels}}} {count}"));
+        }
+    }
+
+    fn histogram<const LONG: bool>(&mut self, name: &str, help: &str, times: &Histogram<LONG>) {
+        let seen = times.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.head(name, "histogram", help);
+        let name = format!("{}_{name}", self.prefix);
+        self.line(format_args!("# UNIT {name} seconds"));
+        self.line(format_args!("{name}_sum {}", Float(seen.sum)));
+        self.line(format_args!("{name}_count {}", seen.count));
+        for (bound, count) in Histogram::<LONG>::BOUNDS.iter().zip(seen.buckets) {
+            self.line(format_args!(
+                "{name}_bucket{{le=\"{}\"}} {count}",
+                Float(*bound)
+            ));
+        }
+        self.line(format_args!("{name}_bucket{{le=\"+Inf\"}} {}", seen.count));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_labels_and_times_are_printed_as_prometheus_reads_them() {
+        let metrics = Metrics::default();
+        let labels = Labels {
+            route: "general",
+            upstream: "a\"\\\n".to_owned(),
+            status: 200,
+        };
+        metrics.answered(&labels, Duration::from_micros(20));
+        metrics.answered(&labels, Duration::from_secs(2));
+        metrics.open.set(-3);
+        let text = metrics.text(None, None);
+        for line in [
+            "# HELP roleos_gateway_requests Requests that were answered.",
+            "# TYPE roleos_gateway_requests counter",
+            r#"roleos_gateway_requests_total{route="general",upstream="a\"\\\n",status="200"} 2"#,
+            "# UNIT roleos_gateway_latency_overhead_seconds seconds",
+            "roleos_gateway_latency_overhead_seconds_sum 2.00002",
+            "roleos_gateway_latency_overhead_seconds_bucket{le=\"0.00001\"} 0",
+            "roleos_gateway_latency_overhead_seconds_bucket{le=\"0.000025\"} 1",
+            "roleos_gateway_latency_overhead_seconds_bucket{le=\"+Inf\"} 2",
+            "roleos_gateway_duration_seconds_bucket{le=\"1.0\"} 0",
+            "roleos_gateway_open_answers -3",
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("roleos_gateway_tokens") && text.ends_with("# EOF\n"));
+    }
 }

@@ -36,7 +36,6 @@ impl Shape {
 /// One error, said once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The status.
     pub status: StatusCode,
     /// Stable name for programs.
     pub code: &'static str,

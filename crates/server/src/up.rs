@@ -34,7 +34,6 @@ mod token;
 /// What every part of the process shares.
 #[derive(Debug)]
 pub struct App {
-    /// Where.
     pub workspace: Workspace,
     /// What was set when the process started.
     pub config: Config,
@@ -61,21 +60,17 @@ pub enum UpError {
     /// There is one already, or its place cannot be taken.
     #[error(transparent)]
     Running(#[from] RunningError),
-    /// A file.
     #[error(transparent)]
     File(#[from] FileError),
     /// The address cannot be listened at.
     #[error("cannot listen at `{address}`")]
     Listen {
-        /// Which.
         address: SocketAddr,
-        /// Why.
         source: io::Error,
     },
     /// A setting cannot be used.
     #[error("{0}")]
     Setting(String),
-    /// The machine.
     #[error("cannot start")]
     Machine(#[source] io::Error),
 }
@@ -97,9 +92,6 @@ impl UpError {
 
 impl App {
     /// Opens everything for a process that will listen at `listen`.
-    ///
-    /// # Errors
-    /// A setting cannot be used, or the token not be kept.
     pub fn open(
         workspace: Workspace,
         config: Config,

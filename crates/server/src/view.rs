@@ -39,7 +39,6 @@ const MAX_READERS: usize = 8;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// The database.
     #[error("the view `view.db` cannot be used: {0}")]
     Database(#[from] rusqlite::Error),
     /// A file that it is read from.
@@ -125,9 +124,6 @@ struct Seen {
 
 impl View {
     /// Opens the view, or makes an empty one. One that is damaged or of another version is thrown away.
-    ///
-    /// # Errors
-    /// The file can neither be used nor made.
     pub fn open(path: &Path, sources: Sources) -> Result<Self, ViewError> {
         let _alone = Lock::take_patiently(&path.with_added_extension("lock"))?;
         refuse_link(path)?;
@@ -226,9 +222,6 @@ impl View {
     }
 
     /// Empties the view and reads everything again. Readers see the old one until the new one begins to fill.
-    ///
-    /// # Errors
-    /// As [`View::refresh`].
     pub fn rebuild(&self, progress: impl Fn(Progress) + Sync) -> Result<Changes, ViewError> {
         {
             let mut writer = self.writer();

@@ -23,9 +23,6 @@ pub(crate) struct WebAddress {
 
 impl WebAddress {
     /// Parses an address.
-    ///
-    /// # Errors
-    /// It is not an http or https address; the text says why.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (scheme, rest) = text
             .split_once("://")

@@ -31,9 +31,6 @@ pub(super) struct Level<'a> {
 }
 
 /// Walks the document at the start of `bytes` and returns its length.
-///
-/// # Errors
-/// It is not whole; returns how many bytes were looked at.
 pub(super) fn walk<'a>(
     bytes: &'a [u8],
     tell: impl FnMut(&[Level<'a>], &Value<'a>, usize),

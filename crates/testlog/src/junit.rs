@@ -88,7 +88,6 @@ impl Junit {
     }
 }
 
-/// One report.
 #[derive(Debug, Default)]
 struct Report {
     /// Test cases, and what broke outside of them.

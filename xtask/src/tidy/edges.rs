@@ -150,7 +150,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         crates: LIBRARIES,
-        never: &["clap", "anstream", "indicatif"],
+        never: &["clap", "anstream", "terminal_size"],
         why: "only `roleos` reads arguments and talks to the terminal",
     },
     Rule {

@@ -27,7 +27,6 @@ pub struct Check {
 pub struct Fault {
     /// Where, as `Bash.constraints[0].op`.
     pub path: String,
-    /// What.
     pub what: String,
     /// `error` or `warning`.
     pub weight: &'static str,
@@ -44,14 +43,10 @@ pub struct Corpus {
     pub flagged: Vec<Flagged>,
 }
 
-/// One of them.
 #[derive(Debug, Serialize)]
 pub struct Flagged {
-    /// Its line, from 1.
     pub line: usize,
-    /// Its tool.
     pub tool: String,
-    /// Why.
     pub notes: Vec<Remark>,
 }
 

@@ -114,7 +114,6 @@ pub fn installed(stored: &Stored) -> Value {
     }
 }
 
-/// What an import did.
 #[must_use]
 pub fn imported(done: &Import) -> Value {
     let created = done.created.iter();

@@ -10,12 +10,10 @@ use guard::approvals::{self, Act, Id, Refused};
 use oversight::actions::Catalog;
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::person::Person;
 use crate::render::{clean, columns};
 use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `approve`.
 #[derive(Debug, Words)]
@@ -39,10 +37,6 @@ fn parse_id(text: &str) -> Result<Id, String> {
     Id::parse(text).ok_or_else(|| "expected the 12 hexadecimal digits of a refusal".to_owned())
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no such act, no person, or the person says no.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     match (&args.id, &args.dismiss) {
         (Some(id), _) => approve(ui, context, id)?,

@@ -21,10 +21,8 @@ use ::catalog::source::INDEX;
 use clap::Subcommand;
 use roles::catalog::Directory;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::Ui;
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog`.
 #[derive(Debug, Subcommand)]
@@ -51,10 +49,6 @@ pub enum Command {
     Export(export::Args),
 }
 
-/// Does it.
-///
-/// # Errors
-/// As the command says.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(args) => check::run(ui, context, args),

@@ -4,9 +4,8 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::Ui;
+use crate::{Exit, Failure};
 
 /// Words of `completions`.
 #[derive(Debug, clap::Args)]
@@ -19,9 +18,6 @@ pub struct Args {
 }
 
 /// Prints the script.
-///
-/// # Errors
-/// Nobody reads it.
 pub fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "roleos", &mut script);

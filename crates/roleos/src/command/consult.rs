@@ -14,9 +14,7 @@ use server::consult::consult;
 use specialist::conformance::{ROLE, Verdict};
 
 use crate::command::specialist::now;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::{Context, Exit, Failure};
 
 /// Options of `consult`.
 #[derive(Debug, clap::Args)]
@@ -27,9 +25,6 @@ pub struct Args {
 }
 
 /// Asks, and prints the version that objects.
-///
-/// # Errors
-/// The question cannot be read, or the specialist cannot be asked.
 pub fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let mut question = Vec::new();
     io::stdin().take(MAX_EVENT).read_to_end(&mut question)?;

@@ -8,12 +8,10 @@ use guard::contracts::{Source, try_corpus};
 use oversight::verdict::Place;
 use present::view::contracts::{Check, Corpus};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::render::units::counted;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Problems and calls that are shown to a person. `--json` has them all.
 const SHOWN: usize = 50;
@@ -45,10 +43,6 @@ pub struct Args {
     corpus: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A file cannot be read, or a line of the corpus is no call.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     let Command::Check(args) = command;
     let source = match &args.file {

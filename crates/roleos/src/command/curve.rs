@@ -14,12 +14,10 @@ use witness::scorecard::Wanted;
 
 use crate::command::many_bundles::ManyBundles;
 use crate::command::scorecard::{show_counts, show_without_cost};
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::curve_svg;
 use crate::render::units::{dollars, grouped};
 use crate::ui::{BAD, BOLD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `curve`.
 #[derive(Debug, clap::Args)]
@@ -56,10 +54,6 @@ impl Step {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// A path or key cannot be read, or the picture cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let (period, name) = args.by.period();
     let wanted = Wanted {

@@ -9,16 +9,10 @@ use guard::install::shown;
 use serde_json::{Value, json};
 
 use crate::cli::VERSION;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
-/// Does it.
-///
-/// # Errors
-/// The output cannot be written.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let running = base::programs::running()?;
     let report = doctor::examine(

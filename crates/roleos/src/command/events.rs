@@ -9,11 +9,9 @@ use routing::events::{self, Follower};
 use selection::event::Envelope;
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// How long to wait between looks at the file.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -37,10 +35,6 @@ pub struct Args {
     event: Option<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The events cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let path = events::path(&context.workspace);
     let wanted = |envelope: &Envelope| {

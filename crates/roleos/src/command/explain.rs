@@ -19,11 +19,9 @@ use present::view::oversight as view;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::decision_text;
 use crate::ui::Ui;
+use crate::{Context, Exit, Failure};
 
 /// Larger manifests of grants are refused.
 const MAX_GRANTS: u64 = 1024 * 1024;
@@ -66,10 +64,6 @@ struct Line {
     home: Option<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A file cannot be read, or the input is no JSON.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let desk = Desk::new(context, args)?;
     if let Some(path) = &args.batch {

@@ -8,11 +8,9 @@ use routing::specialists::{Asked, Candidate, Named, Route};
 
 use super::dispatch::{bytes, value};
 use super::specialist::{now, open};
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `explain-route`.
 #[derive(Debug, clap::Args)]
@@ -34,10 +32,6 @@ pub struct Args {
     task: Option<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The input cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let input = value(&args.input, &bytes(&args.input)?)?;
     let specialists = open(context, &Named::default())?;
@@ -53,7 +47,6 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     show(ui, &route)
 }
 
-/// Shows a route.
 pub(super) fn show(ui: &Ui, route: &Route) -> Result<Exit, Failure> {
     if ui.json {
         ui.json(&route.to_json())?;

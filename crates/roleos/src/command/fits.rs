@@ -7,16 +7,12 @@ use std::io::{self, Read as _, Write as _};
 use guard::contracts::beside;
 use guard::hook::MAX_EVENT;
 
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::{Exit, Failure};
 
 /// A schema comes on top of the event, and both are quoted.
 const MAX_QUESTION: u64 = 4 * MAX_EVENT;
 
 /// Answers one question.
-///
-/// # Errors
-/// It cannot be read, or the answer cannot be written.
 pub fn run() -> Result<Exit, Failure> {
     let mut question = Vec::new();
     io::stdin().take(MAX_QUESTION).read_to_end(&mut question)?;

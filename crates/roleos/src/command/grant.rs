@@ -14,12 +14,10 @@ use oversight::grants::Standing;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::person::Person;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,10 +79,6 @@ fn now() -> Timestamp {
     Timestamp::from_nanosecond(i128::from(clock::now_ns())).unwrap_or(Timestamp::MAX)
 }
 
-/// Does `grant`.
-///
-/// # Errors
-/// There is no such action, no person, or the person says no.
 pub fn grant(ui: &Ui, context: &Context, args: &Grant) -> Result<Exit, Failure> {
     let catalog = context.config.oversight.policy().catalog;
     let action = catalog
@@ -195,10 +189,6 @@ fn unknown(catalog: &Catalog, action: &str) -> Failure {
     }
 }
 
-/// Does `revoke`.
-///
-/// # Errors
-/// There is no such grant, no person, or the person says no.
 pub fn revoke(ui: &Ui, context: &Context, args: &Revoke) -> Result<Exit, Failure> {
     let entries = grants::list(&context.workspace, now())?;
     if !entries.iter().any(|entry| entry.action == args.action) {
@@ -227,10 +217,6 @@ pub fn revoke(ui: &Ui, context: &Context, args: &Revoke) -> Result<Exit, Failure
     Ok(Exit::Done)
 }
 
-/// Does `grants`.
-///
-/// # Errors
-/// The grants cannot be read.
 pub fn list(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let entries = grants::list(&context.workspace, now())?;
     if ui.json {

@@ -14,12 +14,10 @@ use guard::install::{self, Plan, shown};
 use serde_json::{Value, json};
 
 use crate::command::hook::AgentName;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::changes;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `init`.
 #[derive(Debug, Words)]
@@ -47,10 +45,6 @@ pub struct Args {
     prefix: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A file cannot be understood or written, or an agent wants to take its own hook out.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.uninstall || args.system {
         refuse_below_agent(args)?;

@@ -5,11 +5,9 @@ use base::keys::{self, Algorithm, KeyInfo, public_line};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::person::{Person, not_below_an_agent};
 use crate::ui::{DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `key`.
 #[derive(Debug, Subcommand)]
@@ -67,10 +65,6 @@ impl Which {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// A key cannot be read or written.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::List => {}

@@ -9,13 +9,11 @@ use evidence::ledger::record::ROLLED_BACK;
 use evidence::store::audit::Audit;
 use serde_json::json;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::person::Person;
 use crate::render::clean;
 use crate::render::units::counted;
 use crate::ui::{BAD, DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `ledger`.
 #[derive(Debug, Subcommand)]
@@ -53,10 +51,6 @@ pub struct ProveArgs {
     out: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The ledger cannot be read, or there is nothing to prove.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Verify(args) => verify(ui, context, args),

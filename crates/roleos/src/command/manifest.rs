@@ -8,11 +8,9 @@ use routing::manifests::{self, signature};
 use selection::manifest::Mode;
 use serde_json::json;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `manifest`.
 #[derive(Debug, Subcommand)]
@@ -46,10 +44,6 @@ pub struct CheckArgs {
     lenient: bool,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The file cannot be read.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(args) => check(ui, context, args),

@@ -12,8 +12,7 @@ use witness::key::Keyring;
 use witness::scorecard::Filter;
 
 use crate::command::trust::Trust;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::{Context, Failure};
 
 /// Which bundles, whom to believe about them, and what to do with the rest.
 #[derive(Debug, clap::Args)]
@@ -71,9 +70,6 @@ fn parse_name(text: &str) -> Result<String, String> {
 
 impl ManyBundles {
     /// Finds the files and the keys.
-    ///
-    /// # Errors
-    /// A path, a key or the ledger cannot be read.
     pub fn find(&self, context: &Context) -> Result<FoundBundles, Failure> {
         Ok(FoundBundles {
             keyring: self.trust.keyring(context)?,
@@ -84,9 +80,6 @@ impl ManyBundles {
     }
 
     /// The conditions on a bundle.
-    ///
-    /// # Errors
-    /// The time ends before it begins.
     pub fn filter(&self) -> Result<Filter, Failure> {
         let only = &self.only;
         if let (Some(since), Some(until)) = (only.since, only.until)
@@ -142,9 +135,6 @@ impl ManyBundles {
     }
 
     /// Reads the bundles. A seal that is under way looks like damage, so damage is looked at again while no seal runs.
-    ///
-    /// # Errors
-    /// A path, a key or the ledger cannot be read.
     pub fn read<T>(
         &self,
         context: &Context,

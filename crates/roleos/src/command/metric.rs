@@ -11,12 +11,11 @@ use routing::runs;
 use selection::metric::Metric;
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
 use crate::failure::{Failure, chain};
 use crate::person::not_below_an_agent;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit};
 
 /// Longest metric file.
 const MAX_FILE: u64 = 1 << 20;
@@ -49,10 +48,6 @@ pub struct ChangeArgs {
     window: u64,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A metric cannot be read, or the change is none.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Show => show(ui, context),

@@ -7,11 +7,9 @@ use clap::{Args as Words, ValueEnum};
 use oversight::governance::Mode;
 use serde_json::json;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::person::Person;
 use crate::ui::{BOLD, DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `mode`.
 #[derive(Debug, Words)]
@@ -61,10 +59,6 @@ fn meaning(mode: GovernanceMode) -> &'static str {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no person, the person says no, or the settings cannot be changed.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let present = context.config.oversight.mode;
     let Some(choice) = args.mode else {

@@ -8,8 +8,7 @@ use witness::bundle::{Bundle, Contents, Strictness};
 use witness::key::Keyring;
 
 use crate::command::trust::Trust;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::{Context, Failure};
 
 /// Which bundle, and whom to believe about it.
 #[derive(Debug, clap::Args)]
@@ -23,9 +22,6 @@ pub struct OneBundle {
 
 impl OneBundle {
     /// Reads the file.
-    ///
-    /// # Errors
-    /// There is no such bundle, or file or key cannot be read.
     pub fn load(&self, context: &Context) -> Result<Loaded, Failure> {
         let keyring = self.trust.keyring(context)?;
         let path = context.bundle(&self.bundle)?;
@@ -54,16 +50,12 @@ impl Loaded {
         self.path.display().to_string()
     }
 
-    /// Judges it.
     #[must_use]
     pub fn judge(&self, strictness: Strictness) -> Judged<'_> {
         Judged::of(&self.bytes, strictness, &self.keyring)
     }
 
     /// What a judged bundle says, true or not.
-    ///
-    /// # Errors
-    /// It cannot even be read.
     pub fn contents<'j, 'a>(&self, judged: &'j Judged<'a>) -> Result<&'j Contents<'a>, Failure> {
         judged.contents().ok_or_else(|| {
             let (file, why) = (self.file(), judged.verdict().explain());

@@ -7,16 +7,10 @@ use guard::agents::Agent;
 use serde_json::json;
 
 use crate::cli::VERSION;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
-/// Does it.
-///
-/// # Errors
-/// The output cannot be written.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let overview = Overview::of(&context.workspace, &context.config, &context.environment);
     if ui.json {

@@ -19,9 +19,6 @@ pub struct Args {
 }
 
 /// Judges a push.
-///
-/// # Errors
-/// The push is refused, or git's lines cannot be read.
 pub fn run(place: Place<'_>, args: &Args) -> Result<Exit, Failure> {
     let pushed = Pushed {
         remote: args.remote.clone(),

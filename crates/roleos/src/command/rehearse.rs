@@ -12,11 +12,9 @@ use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `rehearse`.
 #[derive(Debug, clap::Args)]
@@ -83,10 +81,6 @@ fn unread(error: ConfigError) -> Failure {
     failure
 }
 
-/// Does it.
-///
-/// # Errors
-/// The policy or a journal cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let config = match &args.policy {
         Some(path) => Config::read(path).map_err(unread)?,

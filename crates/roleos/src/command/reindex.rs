@@ -4,16 +4,10 @@ use routing::specialists::{Named, Paths};
 use serde_json::json;
 use server::api;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::units::counted;
 use crate::ui::{GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
-/// Does it.
-///
-/// # Errors
-/// A log cannot be read, or the view not be written.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     if !context.workspace.role_os_dir().is_dir() {
         let message = "there is nothing to read: this is no workspace, it has no `.role-os/`";

@@ -22,8 +22,7 @@ use roleos_hook::watch::say;
 
 use crate::cli::VERSION;
 use crate::context::Place;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::{Exit, Failure};
 
 /// Words of `run`.
 #[derive(Debug, clap::Args)]
@@ -110,10 +109,6 @@ pub fn direct(arguments: &[OsString]) -> Option<Exit> {
     }))
 }
 
-/// Does it.
-///
-/// # Errors
-/// The settings are wrong, or the command cannot be supervised; it was not started.
 pub fn run(args: &Args, place: Place<'_>) -> Result<Exit, Failure> {
     supervised(args, place).map_err(|failure| Failure {
         exit: Exit::Unsupervised,

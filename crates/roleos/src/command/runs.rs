@@ -12,13 +12,11 @@ use selection::growth::{DOMINANT, TOO_DOMINANT};
 use selection::run_log::Record;
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::render::columns::{Side, fit};
 use crate::render::runs_svg;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Bad lines that are shown to a person. `--json` has them all.
 const SHOWN: usize = 20;
@@ -114,10 +112,6 @@ impl FileArgs {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// The log cannot be read.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Verify(args) => verify(ui, context, args),

@@ -8,12 +8,10 @@ use present::view::score::report as as_json;
 use witness::scorecard::{Acceptance, GroupBy, Report, Scorecard, Standing, Thresholds, Wanted};
 
 use crate::command::many_bundles::ManyBundles;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::render::units::{cost, cost_per_solve, counted, grouped, percent, without_cost};
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `scorecard`.
 #[derive(Debug, clap::Args)]
@@ -101,10 +99,6 @@ fn parse_by(text: &str) -> Result<By, String> {
     })
 }
 
-/// Does it.
-///
-/// # Errors
-/// A path or key cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let wanted = Wanted {
         by: args.by.as_ref().map(|by| by.group.clone()),

@@ -9,10 +9,8 @@ use std::path::PathBuf;
 use evidence::journal::SessionId;
 use evidence::journal::read::journals;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::Ui;
+use crate::{Context, Exit, Failure};
 
 /// Words of `sessions`.
 #[derive(Debug, clap::Subcommand)]
@@ -25,10 +23,6 @@ pub enum Command {
     Seal(seal::Args),
 }
 
-/// Does it.
-///
-/// # Errors
-/// A journal cannot be read, or there is none of that name.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::List(args) => list::run(ui, context, args),
@@ -38,9 +32,6 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
 }
 
 /// The journal that is named by its session id, the beginning of one, or as `latest`.
-///
-/// # Errors
-/// There is none, or more than one.
 pub fn find(context: &Context, name: &str) -> Result<(SessionId, PathBuf), Failure> {
     let mut found = journals(&context.workspace.sessions_dir())?;
     let missing = || {

@@ -6,8 +6,7 @@ use base::keys::{keyring_from_file, keyring_from_hex};
 use clap::Args;
 use witness::key::Keyring;
 
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::{Context, Failure};
 
 /// A key of the caller's choice instead of the workspace's.
 #[derive(Debug, Args)]
@@ -22,9 +21,6 @@ pub struct Trust {
 
 impl Trust {
     /// The keys to believe.
-    ///
-    /// # Errors
-    /// The key cannot be read.
     pub fn keyring(&self, context: &Context) -> Result<Keyring, Failure> {
         match (&self.key_hex, &self.key_file) {
             (Some(text), _) => Ok(keyring_from_hex(text)?),

@@ -10,20 +10,15 @@ use similar::TextDiff;
 use witness::key::{PublicKey, SigningKey};
 
 use super::undone_changes;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::person::Person;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Lines around a change that are shown.
 const AROUND: usize = 3;
 
 /// Confirms each file that needs it.
-///
-/// # Errors
-/// A file cannot be read, there is no person, or the person says no.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     // A change that is taken back in may need a confirmation itself.
     let taken = undone_changes::settle(ui, context)?;

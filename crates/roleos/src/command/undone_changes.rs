@@ -7,11 +7,10 @@ use base::files;
 use guard::protected::{Protected, Undone};
 use similar::TextDiff;
 
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::person::Person;
 use crate::render::clean;
 use crate::ui::{BOLD, GOOD, Ui};
+use crate::{Context, Failure};
 
 /// Lines around a change that are shown.
 const AROUND: usize = 3;
@@ -19,9 +18,6 @@ const AROUND: usize = 3;
 const MAX_SHOWN: u64 = 1024 * 1024;
 
 /// Asks about each undone change, and returns how many were taken.
-///
-/// # Errors
-/// A file cannot be read or written, or there is no person.
 pub(super) fn settle(ui: &Ui, context: &Context) -> Result<usize, Failure> {
     let protected = Protected {
         workspace: &context.workspace,

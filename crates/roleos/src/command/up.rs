@@ -53,10 +53,6 @@ pub struct Args {
     demo_dispatches: u16,
 }
 
-/// Does it.
-///
-/// # Errors
-/// It cannot start.
 pub fn run(ui: &Ui, place: Place<'_>, args: &Args) -> Result<Exit, Failure> {
     let listen = address(&args.listen)?;
     #[cfg(feature = "demo")]
@@ -84,9 +80,6 @@ pub fn run(ui: &Ui, place: Place<'_>, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Serves a workspace whose place was taken.
-///
-/// # Errors
-/// It cannot start.
 pub(crate) fn serve_on(
     ui: &Ui,
     context: Context,

@@ -11,10 +11,8 @@ pub mod verify;
 
 use clap::Subcommand;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::{Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `witness`.
 #[derive(Debug, Subcommand)]
@@ -37,10 +35,6 @@ pub enum Command {
     Import(import::Args),
 }
 
-/// Does it.
-///
-/// # Errors
-/// As the command says.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::List(args) => list::run(ui, context, args),

@@ -16,7 +16,6 @@ use crate::failure::Failure;
 use crate::render::units::{cost_per_solve, percent};
 use crate::ui::{BAD, BOLD, DIM, GOOD};
 
-/// Tells it.
 pub(super) fn tell(stage: &Stage<'_>) -> Result<(), Failure> {
     let ui = stage.ui;
     ui.note(format_args!("\n{BOLD}What happened{BOLD:#}"));

@@ -27,7 +27,6 @@ impl Ran {
         String::from_utf8_lossy(&self.output).into_owned()
     }
 
-    /// Must have succeeded.
     pub(super) fn succeeds(self, what: &str) -> Result<Self, Failure> {
         if self.ok {
             return Ok(self);

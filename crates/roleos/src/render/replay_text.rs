@@ -46,9 +46,6 @@ const CALL_COLUMNS: [(usize, Side, &str); 8] = [
 ];
 
 /// Writes the whole replay, piece by piece.
-///
-/// # Errors
-/// The output cannot be written to.
 pub fn write(view: &ReplayView<'_>, out: &mut dyn Write) -> io::Result<()> {
     let contents = view.contents;
     let file = clean::name(view.file.as_bytes());

@@ -15,9 +15,6 @@ const LONG: Duration = Duration::from_secs(2);
 impl Desk {
     /// Brings the view up to date and tells those who listen what is new. To be called again and again, on a thread
     /// that may wait.
-    ///
-    /// # Errors
-    /// A file or the view cannot be read; the view is as it was.
     pub fn refresh(&self) -> Result<Changes, ViewError> {
         let told = Mutex::new(Instant::now());
         let changes = self.view.refresh(|Progress { done, total }| {

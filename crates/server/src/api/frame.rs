@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use super::Desk;
 use crate::linger::linger;
 use crate::problem::{Problem, Shape};
-use crate::view::list::{Key, Listed, MAX_PAGE, Page};
+use crate::view::list::{Filter, Key, Listable, MAX_PAGE, Page};
 
 /// Longest body.
 const MAX_BODY: usize = 1024 * 1024;
@@ -236,34 +236,6 @@ impl FromRequestParts<Arc<Desk>> for LoggedIn {
     }
 }
 
-/// Which page of a list, as a query asks for it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Paging {
-    limit: Option<u32>,
-    after: Option<String>,
-}
-
-impl Paging {
-    /// Rows of a page (1 to 200, else 50), and `next` of the page before.
-    pub(super) fn of(limit: Option<u32>, after: Option<String>) -> Self {
-        Self { limit, after }
-    }
-
-    pub(super) fn page(&self) -> Result<Page, Problem> {
-        let limit = self.limit.unwrap_or(50);
-        if !(1..=MAX_PAGE).contains(&limit) {
-            return Err(bad_query(&format!("`limit` must be from 1 to {MAX_PAGE}")));
-        }
-        let after = self.after.as_deref().map(|text| {
-            Key::parse(text).ok_or_else(|| bad_query("`after` must be the `next` of another page"))
-        });
-        Ok(Page {
-            limit,
-            after: after.transpose()?,
-        })
-    }
-}
-
 /// One page of a list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct List<T> {
@@ -277,18 +249,32 @@ pub(super) struct List<T> {
     complete: bool,
 }
 
-impl<T> List<T> {
-    pub(super) fn of(desk: &Desk, listed: Listed<T>) -> Self {
-        Self {
+/// Answers one page of a list: `limit` rows (1 to 200, else 50) behind `after`, the `next` of another page.
+pub(super) async fn list<T: Listable + Send + 'static>(
+    desk: &Arc<Desk>,
+    (limit, after): (Option<u32>, Option<String>),
+    filter: Filter,
+) -> Answer<List<T>> {
+    let limit = limit.unwrap_or(50);
+    if !(1..=MAX_PAGE).contains(&limit) {
+        return Err(bad_query(&format!("`limit` must be from 1 to {MAX_PAGE}")));
+    }
+    let after = after.map(|text| {
+        Key::parse(&text).ok_or_else(|| bad_query("`after` must be the `next` of another page"))
+    });
+    let after = after.transpose()?;
+    answer(desk, move |desk| {
+        let listed = desk.view.list(&filter, &Page { limit, after })?;
+        Ok(List {
             items: listed.items,
             next: listed.next.map(|key| key.text()),
             total: listed.total,
             complete: desk.progress().0,
-        }
-    }
+        })
+    })
+    .await
 }
 
-/// What is not there.
 pub(super) fn missing(code: &'static str, message: impl Into<String>) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, code, message)
 }

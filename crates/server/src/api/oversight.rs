@@ -19,7 +19,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::Desk;
 use super::errors::{conflict, unfit};
-use super::frame::{Answer, Asked, Given, List, Paging, Part, answer, missing};
+use super::frame::{Answer, Asked, Given, List, Part, answer, list as listed, missing};
 use crate::problem::Problem;
 use crate::view::list::{Filter, Page};
 use crate::view::rows::{Decision, Session};
@@ -54,18 +54,14 @@ pub(super) async fn decisions(
     State(desk): State<Arc<Desk>>,
     Asked(asked): Asked<Decisions>,
 ) -> Answer<List<Decision>> {
-    let page = Paging::of(asked.limit, asked.after).page()?;
-    answer(&desk, move |desk| {
-        let filter = Filter::default()
-            .equal("verdict", asked.verdict.as_deref())
-            .holds("actions", asked.action.as_deref())
-            .equal("tool", asked.tool.as_deref())
-            .equal("agent", asked.agent.as_deref())
-            .equal("session", asked.session.as_deref())
-            .equal("week", asked.week.as_deref());
-        Ok(List::of(desk, desk.view.decisions(&filter, &page)?))
-    })
-    .await
+    let filter = Filter::default()
+        .equal("verdict", asked.verdict.as_deref())
+        .holds("actions", asked.action.as_deref())
+        .equal("tool", asked.tool.as_deref())
+        .equal("agent", asked.agent.as_deref())
+        .equal("session", asked.session.as_deref())
+        .equal("week", asked.week.as_deref());
+    listed(&desk, (asked.limit, asked.after), filter).await
 }
 
 /// Which sessions.
@@ -90,14 +86,10 @@ pub(super) async fn sessions(
     State(desk): State<Arc<Desk>>,
     Asked(asked): Asked<Sessions>,
 ) -> Answer<List<Session>> {
-    let page = Paging::of(asked.limit, asked.after).page()?;
-    answer(&desk, move |desk| {
-        let filter = Filter::default()
-            .equal("agent", asked.agent.as_deref())
-            .equal("model", asked.model.as_deref());
-        Ok(List::of(desk, desk.view.sessions(&filter, &page)?))
-    })
-    .await
+    let filter = Filter::default()
+        .equal("agent", asked.agent.as_deref())
+        .equal("model", asked.model.as_deref());
+    listed(&desk, (asked.limit, asked.after), filter).await
 }
 
 /// One session; its calls are `/api/decisions?session=…`.
@@ -106,11 +98,7 @@ pub(super) async fn sessions(
 pub(super) async fn session(State(desk): State<Arc<Desk>>, Part(id): Part) -> Answer<Session> {
     answer(&desk, move |desk| {
         let filter = Filter::default().equal("session.id", Some(&id));
-        let page = Page {
-            limit: 1,
-            after: None,
-        };
-        let found = desk.view.sessions(&filter, &page)?.items.pop();
+        let found = desk.view.list(&filter, &Page::first(1))?.items.pop();
         found.ok_or_else(|| missing("unknown_session", format!("there is no session `{id}`")))
     })
     .await

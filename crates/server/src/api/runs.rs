@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Desk;
-use super::frame::{Answer, Asked, List, Paging, Part, answer, missing};
+use super::frame::{Answer, Asked, List, Part, answer, list as listed, missing};
 use super::score::Rate;
 use crate::view::list::{Filter, MAX_PAGE, Page};
 use crate::view::rows::Run;
@@ -41,18 +41,14 @@ pub(super) async fn list(
     State(desk): State<Arc<Desk>>,
     Asked(asked): Asked<Runs>,
 ) -> Answer<List<Run>> {
-    let page = Paging::of(asked.limit, asked.after).page()?;
-    answer(&desk, move |desk| {
-        let filter = Filter::default()
-            .equal("role", asked.role.as_deref())
-            .equal("model", asked.model.as_deref())
-            .equal("mode", asked.mode.as_deref())
-            .equal("week", asked.week.as_deref())
-            .flag("passed", asked.passed)
-            .flag("won", asked.won);
-        Ok(List::of(desk, desk.view.runs(&filter, &page)?))
-    })
-    .await
+    let filter = Filter::default()
+        .equal("role", asked.role.as_deref())
+        .equal("model", asked.model.as_deref())
+        .equal("mode", asked.mode.as_deref())
+        .equal("week", asked.week.as_deref())
+        .flag("passed", asked.passed)
+        .flag("won", asked.won);
+    listed(&desk, (asked.limit, asked.after), filter).await
 }
 
 /// All candidates of one contest.
@@ -69,11 +65,10 @@ pub(super) struct Contest {
 pub(super) async fn one(State(desk): State<Arc<Desk>>, Part(run_id): Part) -> Answer<Contest> {
     answer(&desk, move |desk| {
         let filter = Filter::default().equal("run_id", Some(&run_id));
-        let page = Page {
-            limit: MAX_PAGE,
-            after: None,
-        };
-        let mut candidates = desk.view.runs(&filter, &page)?.items;
+        let mut candidates = desk
+            .view
+            .list::<Run>(&filter, &Page::first(MAX_PAGE))?
+            .items;
         candidates.reverse();
         if run_id.is_empty() || candidates.is_empty() {
             return Err(

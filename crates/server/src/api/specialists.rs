@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 
 use super::Desk;
 use super::errors::{unreadable, valid};
-use super::frame::{Answer, Asked, List, Paging, Part, answer, missing};
+use super::frame::{Answer, Asked, List, Part, answer, list as listed, missing};
 use crate::backend;
 use crate::problem::Problem;
 use crate::view::list::Filter;
@@ -85,14 +85,10 @@ pub(super) async fn events(
     Part(role): Part,
     Asked(asked): Asked<Events>,
 ) -> Answer<List<Event>> {
-    let page = Paging::of(asked.limit, asked.after).page()?;
-    answer(&desk, move |desk| {
-        let filter = Filter::default()
-            .equal("role", Some(&role))
-            .equal("kind", asked.kind.as_deref());
-        Ok(List::of(desk, desk.view.events(&filter, &page)?))
-    })
-    .await
+    let filter = Filter::default()
+        .equal("role", Some(&role))
+        .equal("kind", asked.kind.as_deref());
+    listed(&desk, (asked.limit, asked.after), filter).await
 }
 
 /// Which dispatches.
@@ -118,13 +114,9 @@ pub(super) async fn dispatches(
     Part(role): Part,
     Asked(asked): Asked<Dispatches>,
 ) -> Answer<List<Dispatch>> {
-    let page = Paging::of(asked.limit, asked.after).page()?;
-    answer(&desk, move |desk| {
-        let filter = Filter::default()
-            .equal("role", Some(&role))
-            .equal("served_by", asked.served_by.as_deref())
-            .equal("version", asked.version.as_deref());
-        Ok(List::of(desk, desk.view.dispatches(&filter, &page)?))
-    })
-    .await
+    let filter = Filter::default()
+        .equal("role", Some(&role))
+        .equal("served_by", asked.served_by.as_deref())
+        .equal("version", asked.version.as_deref());
+    listed(&desk, (asked.limit, asked.after), filter).await
 }

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::{Stream, StreamExt as _};
-use tokio::sync::{broadcast, watch};
-use tokio_stream::wrappers::BroadcastStream;
-use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
+use futures_util::{Stream, StreamExt as _, stream};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
 
 use super::Desk;
 
@@ -23,21 +22,21 @@ const PULSE: Duration = Duration::from_secs(15);
 pub(super) async fn stream(
     State(desk): State<Arc<Desk>>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let news = BroadcastStream::new(desk.news.subscribe()).map(|news| Ok(event(news)));
+    let news = stream::unfold(desk.news.subscribe(), async |mut news| {
+        let event = match news.recv().await {
+            Ok(decision) => {
+                let text = serde_json::to_string(&*decision).unwrap_or_default();
+                Event::default().event("verdict").data(text)
+            }
+            Err(RecvError::Lagged(count)) => {
+                Event::default().event("missed").data(count.to_string())
+            }
+            Err(RecvError::Closed) => return None,
+        };
+        Some((Ok(event), news))
+    });
     let ended = closed(desk.closing.subscribe());
     Sse::new(news.take_until(ended)).keep_alive(KeepAlive::new().interval(PULSE))
-}
-
-fn event(news: Result<Arc<super::Decision>, BroadcastStreamRecvError>) -> Event {
-    match news {
-        Ok(decision) => {
-            let text = serde_json::to_string(&*decision).unwrap_or_default();
-            Event::default().event("verdict").data(text)
-        }
-        Err(BroadcastStreamRecvError::Lagged(count)) => {
-            Event::default().event("missed").data(count.to_string())
-        }
-    }
 }
 
 /// Resolves when the process ends, so that an open stream does not hold it up.

@@ -20,7 +20,7 @@ use witness::replay::OutcomeCheck;
 
 use super::Desk;
 use super::errors::conflict;
-use super::frame::{Answer, Asked, List, Paging, Part, answer, missing, waiting};
+use super::frame::{Answer, Asked, List, Part, answer, list as listed, missing, waiting};
 use crate::problem::Problem;
 use crate::show::replay_html;
 use crate::show::replay_view::ReplayView;
@@ -64,20 +64,16 @@ pub(super) async fn list(
     State(desk): State<Arc<Desk>>,
     Asked(asked): Asked<Tasks>,
 ) -> Answer<List<Task>> {
-    let page = Paging::of(asked.limit, asked.after).page()?;
-    answer(&desk, move |desk| {
-        let filter = Filter::default()
-            .equal("outcome", asked.outcome.as_deref())
-            .equal("role", asked.role.as_deref())
-            .equal("model", asked.model.as_deref())
-            .equal("mode", asked.mode.as_deref())
-            .equal("week", asked.week.as_deref())
-            .equal("verdict", asked.verdict.as_deref())
-            .equal("agent", asked.agent.as_deref())
-            .equal("session", asked.session.as_deref());
-        Ok(List::of(desk, desk.view.tasks(&filter, &page)?))
-    })
-    .await
+    let filter = Filter::default()
+        .equal("outcome", asked.outcome.as_deref())
+        .equal("role", asked.role.as_deref())
+        .equal("model", asked.model.as_deref())
+        .equal("mode", asked.mode.as_deref())
+        .equal("week", asked.week.as_deref())
+        .equal("verdict", asked.verdict.as_deref())
+        .equal("agent", asked.agent.as_deref())
+        .equal("session", asked.session.as_deref());
+    listed(&desk, (asked.limit, asked.after), filter).await
 }
 
 /// One bundle's file.

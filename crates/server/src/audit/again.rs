@@ -116,7 +116,6 @@ fn look(app: &App, stop: &AtomicBool, said: &mut BTreeSet<String>) {
 
 /// One look at all records.
 pub struct Round<'a> {
-    /// Where.
     pub workspace: &'a Workspace,
     /// What was set.
     pub config: &'a Config,
@@ -145,9 +144,6 @@ pub struct Old {
 
 impl Round<'_> {
     /// The records that are too old, the oldest first. None while the registry may not be followed.
-    ///
-    /// # Errors
-    /// The registry cannot be read.
     pub fn old(&self) -> Result<Vec<Old>, FileError> {
         let Some(age) = self.config.selection.audit_max_age() else {
             return Ok(Vec::new());

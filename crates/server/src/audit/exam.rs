@@ -39,7 +39,6 @@ const MAX_VERIFYING: usize = 8;
 
 /// Everything that one exam needs.
 pub struct Exam<'a> {
-    /// Where.
     pub workspace: &'a Workspace,
     /// What was set.
     pub config: &'a Config,
@@ -67,7 +66,6 @@ impl std::fmt::Debug for Exam<'_> {
     }
 }
 
-/// An exam that was taken.
 #[derive(Debug)]
 pub struct Taken {
     /// What it came to.
@@ -82,13 +80,10 @@ pub struct Taken {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExamError {
-    /// A file.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The set.
     #[error(transparent)]
     Set(#[from] SetError),
-    /// The metric.
     #[error(transparent)]
     Metric(#[from] MetricError),
     /// The backend was not reached, or the exam was broken off.
@@ -98,21 +93,15 @@ pub enum ExamError {
         subject: String,
         /// Cases that are answered and kept.
         done: usize,
-        /// All.
         cases: usize,
-        /// Why.
         why: String,
     },
-    /// The machine.
     #[error("cannot ask: {0}")]
     Machine(#[from] io::Error),
 }
 
 impl<'a> Exam<'a> {
     /// With a set from a file.
-    ///
-    /// # Errors
-    /// The set or the metric cannot be read.
     pub fn open(
         workspace: &'a Workspace,
         config: &'a Config,
@@ -144,9 +133,6 @@ impl<'a> Exam<'a> {
     }
 
     /// The record that a version already has of this exam, or a fresh one.
-    ///
-    /// # Errors
-    /// See [`Self::take`].
     pub fn taken(&self, entry: &Entry, version: &Version) -> Result<AuditRecord, ExamError> {
         let path = self.path(entry, version);
         if path.exists() {

@@ -89,9 +89,6 @@ impl Cache {
     }
 
     /// Replaces the copy of this address, and removes the oldest copies when all together are too large.
-    ///
-    /// # Errors
-    /// The folder or a file cannot be written.
     pub(super) fn keep(&self, address: &Address, entry: &Entry) -> Result<(), FileError> {
         files::make_directory(&self.directory, Privacy::Secret)?;
         let _lock = Lock::take(&self.directory.join("lock"))?;

@@ -30,7 +30,6 @@ const MAX_VALIDATOR: usize = 1024;
 /// What came back.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// The file.
     File {
         bytes: Vec<u8>,
         validators: Validators,

@@ -25,9 +25,6 @@ pub struct Source {
 
 impl Source {
     /// Reads the value of `AI_AGENT_ROLES_CATALOG_URL`, as the environment has it.
-    ///
-    /// # Errors
-    /// As [`Source::parse`]; an unset variable counts as empty.
     pub fn configured(value: Option<&OsStr>) -> Result<Self, RemoteError> {
         let value = value.unwrap_or_default();
         match value.to_str() {
@@ -37,9 +34,6 @@ impl Source {
     }
 
     /// Reads a base address; white space around it and slashes at its end do not count.
-    ///
-    /// # Errors
-    /// It is empty, or no address that a catalog can have.
     pub fn parse(url: &str) -> Result<Self, RemoteError> {
         let text = url.trim();
         if text.is_empty() {
@@ -134,9 +128,6 @@ pub struct Segment(String);
 
 impl Segment {
     /// Checks the text; it is the only way to get a segment, so that no address can leave its base.
-    ///
-    /// # Errors
-    /// It is empty, too long, or has another character.
     pub fn parse(text: &str) -> Result<Self, RemoteError> {
         let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if (1..=MAX_SEGMENT).contains(&text.len()) && text.bytes().all(good) {
@@ -170,7 +161,6 @@ pub enum Wanted<'a> {
     Bundle {
         /// The bundle.
         id: &'a Segment,
-        /// The language.
         language: &'a Segment,
     },
 }

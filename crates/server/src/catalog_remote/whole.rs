@@ -27,9 +27,6 @@ pub struct Whole {
 
 impl Remote {
     /// Fetches the index and every file that it declares. A file that is not there, or cannot be had, is one in the draft.
-    ///
-    /// # Errors
-    /// The index cannot be had.
     pub async fn whole(&self) -> Result<Whole, RemoteError> {
         let index = self.index().await?;
         let mut ages = vec![index.age];

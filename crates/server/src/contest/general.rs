@@ -132,9 +132,6 @@ impl Arena<'_> {
     }
 
     /// Writes a probe down as the contest that it was: the version that answered, and the general model.
-    ///
-    /// # Errors
-    /// The version is gone, or a log cannot be written.
     pub async fn note_probe(
         &self,
         due: &Due,

@@ -55,9 +55,6 @@ impl Dialect {
 }
 
 /// The input for an adapter: the only user message, when it is text and asks for nothing that an adapter cannot do.
-///
-/// # Errors
-/// Why only the general model can answer.
 pub(super) fn input(dialect: Dialect, body: &Value) -> Result<Value, &'static str> {
     if wants_a_tool(body) {
         return Err("tool_call_wanted");
@@ -98,9 +95,6 @@ fn is_system(message: &Value) -> bool {
 }
 
 /// What the client says beside its messages.
-///
-/// # Errors
-/// It is more than text.
 pub(super) fn system(dialect: Dialect, body: &Value) -> Result<Option<String>, &'static str> {
     let own = |key: &str| match body.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -168,9 +162,6 @@ fn format(body: &Value) -> Option<Value> {
 
 /// What of a request an adapter cannot be told, by the names that receipts have for it. With `is_chat` it is asked through
 /// chat completions, which have a place for all but tools.
-///
-/// # Errors
-/// What the client says beside its messages is more than text.
 pub(super) fn left_out(
     dialect: Dialect,
     body: &Value,

@@ -13,7 +13,6 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Version};
-use tower_http::timeout::TimeoutError;
 
 use super::upstream::Upstream;
 use crate::connections::Connections;
@@ -96,6 +95,11 @@ fn root(error: &dyn Error) -> String {
     innermost.to_string()
 }
 
+/// Error of a body of which nothing arrived for too long.
+#[derive(Debug, thiserror::Error)]
+#[error("the body stopped arriving")]
+pub(super) struct SlowBody;
+
 /// Whether a request could not be sent because its body is too long or stopped arriving.
 fn body_problem(error: &(dyn Error + 'static)) -> Option<Problem> {
     let mut cause = Some(error);
@@ -105,7 +109,7 @@ fn body_problem(error: &(dyn Error + 'static)) -> Option<Problem> {
             let (status, code) = (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large");
             return Some(Problem::new(status, code, message));
         }
-        if error.is::<TimeoutError>() {
+        if error.is::<SlowBody>() {
             let message = "the body stopped arriving";
             let (status, code) = (StatusCode::REQUEST_TIMEOUT, "slow_body");
             return Some(

@@ -83,7 +83,6 @@ fn decoded(part: &str) -> String {
     decoded.map_or_else(|_| part.to_owned(), Cow::into_owned)
 }
 
-/// One role as a model.
 pub(super) async fn role(app: Arc<App>, parts: Parts, slug: String) -> Response<Body> {
     let mut entry = Entry::new(&app, &parts);
     let wanted = slug.clone();

@@ -67,9 +67,6 @@ fn has_dots(path: &str) -> bool {
 }
 
 /// Lets a request through that wants data.
-///
-/// # Errors
-/// A browser wants to show or execute the answer.
 pub(super) fn check_use(parts: &Parts) -> Result<(), Problem> {
     let value = |name: &str| parts.headers.get(name).map(HeaderValue::as_bytes);
     let is_data = matches!(value("sec-fetch-dest"), None | Some(b"empty"));

@@ -7,9 +7,6 @@ use flate2::read::{GzDecoder, ZlibDecoder};
 use super::receipt::shortened;
 
 /// What the bytes are before they were packed as `encoding` says.
-///
-/// # Errors
-/// They are packed in another way, damaged, or too much.
 pub(super) fn unpacked(
     encoding: Option<&str>,
     bytes: &[u8],

@@ -3,20 +3,22 @@
 //! A list of models is tried in order. What names a role is handed to [`super::roles`].
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use axum::BoxError;
 use axum::body::Body;
 use base::config::gateway::Protocol;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::Body as _;
+use futures_util::stream;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited, StreamBody};
+use hyper::body::Body as HttpBody;
 use hyper::header::{
     CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, TRAILER,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
-use tower_http::timeout::TimeoutBody;
 
+use super::client::SlowBody;
 use super::packed::unpacked;
 use super::receipt::{Entry, Tried, shortened};
 use super::scan::{Edits, Scanned, scan};
@@ -139,9 +141,23 @@ async fn without_model(
     let pause = app.config.gateway.body_timeout();
     let body = match body.is_end_stream() {
         true => body,
-        false => Body::new(Limited::new(TimeoutBody::new(pause, body), MAX_UPLOAD)),
+        false => Body::new(Limited::new(with_pauses(body, pause), MAX_UPLOAD)),
     };
     forward(app, parts, upstream, body, entry).await
+}
+
+/// Ends a body with an error once nothing has arrived for `pause`.
+fn with_pauses(
+    body: Body,
+    pause: Duration,
+) -> impl HttpBody<Data = Bytes, Error = BoxError> + Send + 'static {
+    StreamBody::new(Box::pin(stream::unfold(body, move |mut body| async move {
+        let frame = match tokio::time::timeout(pause, body.frame()).await {
+            Ok(frame) => frame?.map_err(BoxError::from),
+            Err(_) => Err(SlowBody.into()),
+        };
+        Some((frame, body))
+    })))
 }
 
 async fn with_model(
@@ -213,7 +229,6 @@ async fn plain(app: &App, parts: &Parts, body: &Bytes) -> Option<Bytes> {
     plain.await.ok()?.ok().map(Bytes::from)
 }
 
-/// The upstream of a model.
 fn upstream<'a>(app: &'a App, model: Option<&str>, whole: &Whole) -> Result<&'a Upstream, Problem> {
     app.gateway.upstream(model, whole.protocol).ok_or_else(|| {
         let message = match model {
@@ -424,7 +439,6 @@ pub(super) async fn read(
     }
 }
 
-/// The receipt as headers.
 pub(super) fn receipt_headers(mut response: Response<Body>, entry: &Entry) -> Response<Body> {
     let line = &entry.line;
     let mut add = |name: &'static str, value: Option<&str>| {

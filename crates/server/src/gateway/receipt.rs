@@ -204,12 +204,12 @@ impl Entry {
         let metrics = &self.app.metrics;
         metrics.open.dec();
         match outcome {
-            "client_gone" => drop(metrics.cancelled.inc()),
-            "upstream_broke" => drop(metrics.broken.inc()),
+            "client_gone" => metrics.cancelled.inc(),
+            "upstream_broke" => metrics.broken.inc(),
             _ => {}
         }
         let elapsed = self.started.elapsed();
-        metrics.duration.observe(elapsed.as_secs_f64());
+        metrics.duration.observe(elapsed);
         self.line.outcome = outcome;
         if let Some(verdict) = self.verdict.as_ref().and_then(|verdict| verdict.get()) {
             self.line.verified = Some(verdict.clone());

@@ -29,10 +29,6 @@ pub(super) struct Ring<'a> {
 }
 
 impl<'a> Ring<'a> {
-    /// Opens it.
-    ///
-    /// # Errors
-    /// Why there can be no contest, in words.
     pub(super) fn open(app: &'a App, asked: Asked<'a>, stage: Stage<'a>) -> Result<Self, String> {
         let bytes = asked.input.to_string();
         let (prompt_hash, further) = contest::prompt_hash(&app.config.privacy, bytes.as_bytes())

@@ -12,7 +12,6 @@ use memchr::memchr2;
 pub(crate) struct Member {
     /// Its key and its value.
     whole: Range<usize>,
-    /// Its value.
     pub(crate) value: Range<usize>,
     comma_before: Option<usize>,
     comma_after: Option<usize>,
@@ -36,9 +35,6 @@ pub(crate) struct Scanned {
 pub(crate) struct NoObject(pub(crate) usize);
 
 /// Looks through a body once.
-///
-/// # Errors
-/// It is no JSON object.
 pub(crate) fn scan(body: &[u8]) -> Result<Scanned, NoObject> {
     let mut reader = Reader { body, at: 0 };
     reader.space();

@@ -49,9 +49,6 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 impl Upstream {
     /// Checks the address and reads the key.
-    ///
-    /// # Errors
-    /// The address cannot be used.
     pub fn new(set: &set::Upstream) -> Result<Self, String> {
         let bad = |why: &str| {
             format!(
@@ -97,9 +94,6 @@ impl Upstream {
     }
 
     /// Its address for a path with its query, exactly as it was received. A `/v1` is not doubled.
-    ///
-    /// # Errors
-    /// The two make no address.
     pub fn uri(&self, path_and_query: &str) -> Result<Uri, hyper::http::uri::InvalidUri> {
         let has_version = path_and_query
             .strip_prefix("/v1")
@@ -112,9 +106,6 @@ impl Upstream {
     }
 
     /// Puts our key in the place of the client's, where there is one.
-    ///
-    /// # Errors
-    /// The name of the variable that should hold it, and does not.
     pub fn sign(&self, headers: &mut HeaderMap) -> Result<(), String> {
         match &self.key {
             Key::Client => Ok(()),

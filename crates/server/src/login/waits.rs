@@ -15,7 +15,6 @@ use axum::http::request::Parts;
 const MAX_WRONG: u32 = 5;
 /// How long it waits the first time; every further time twice as long.
 const FIRST_NS: u64 = 30_000_000_000;
-/// Longest wait.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Clients that are remembered; the one that guessed longest ago makes room.
 const MAX_CLIENTS: usize = 4096;

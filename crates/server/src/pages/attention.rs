@@ -11,6 +11,7 @@ use crate::problem::Problem;
 use crate::show::clean;
 use crate::show::units::counted;
 use crate::view::list::{Filter, Page};
+use crate::view::rows::Session;
 
 /// Something that needs a look.
 pub(super) struct Attention {
@@ -32,9 +33,7 @@ impl Attention {
 }
 
 fn of_role(role: &str) -> String {
-    let mut href = String::from("/specialists/");
-    href.extend(encoded(role));
-    href
+    format!("/specialists/{}", encoded(role))
 }
 
 /// All of it, the worst first.
@@ -107,11 +106,8 @@ fn unproved_hooks(desk: &Desk) -> Result<Vec<Attention>, Problem> {
     let mut found = Vec::new();
     for agent in guard::install::installed(&desk.workspace) {
         let of_agent = Filter::default().equal("agent", Some(agent.name()));
-        let one = Page {
-            limit: 1,
-            after: None,
-        };
-        if desk.view.sessions(&of_agent, &one)?.total == 0 {
+        let sessions = desk.view.list::<Session>(&of_agent, &Page::first(1))?;
+        if sessions.total == 0 {
             found.push(unproved(agent));
         }
     }

@@ -108,11 +108,7 @@ fn installed(desk: &Desk) -> Result<Vec<Installed>, Problem> {
 }
 
 fn address(slug: &str, lang: &str) -> String {
-    let mut address = String::from("/catalog/roles/");
-    address.extend(encoded(slug));
-    address.push_str("?lang=");
-    address.extend(encoded(lang));
-    address
+    format!("/catalog/roles/{}?lang={}", encoded(slug), encoded(lang))
 }
 
 pub(super) async fn list(

@@ -10,11 +10,13 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 
-use crate::api::Desk;
+use crate::api::{Desk, bad_query};
 use crate::problem::Problem;
 use crate::show::clean;
+use crate::view::list::{Key, Page};
 
 /// Nothing from elsewhere: no request leaves this address, and no other page shows ours.
 const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; \
@@ -98,11 +100,10 @@ impl Visit {
 
     /// The person, or the way to the login.
     pub(super) fn person(&self, back: &str) -> Result<String, Redirect> {
-        self.frame.operator.clone().ok_or_else(|| {
-            let mut next = String::from("/login?next=");
-            next.extend(encoded(back));
-            Redirect::to(&next)
-        })
+        self.frame
+            .operator
+            .clone()
+            .ok_or_else(|| Redirect::to(&format!("/login?next={}", encoded(back))))
     }
 
     /// A page that says what went wrong.
@@ -153,17 +154,23 @@ async fn filled<T: DeserializeOwned>(request: Request) -> Result<T, Problem> {
     })
 }
 
-/// A text as one part of an address.
-pub(super) fn encoded(text: &str) -> impl Iterator<Item = char> + '_ {
-    text.bytes().flat_map(|byte| {
-        let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
-        let text = if plain {
-            char::from(byte).to_string()
-        } else {
-            format!("%{byte:02X}")
-        };
-        text.chars().collect::<Vec<_>>()
-    })
+/// Encodes a text as one part of an address.
+pub(super) fn encoded(text: &str) -> PercentEncode<'_> {
+    const UNSAFE: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'_')
+        .remove(b'.')
+        .remove(b'~');
+    utf8_percent_encode(text, UNSAFE)
+}
+
+/// Returns the page of a list that begins behind `after`, as a browser sends it.
+pub(super) fn page_after(limit: u32, after: &str) -> Result<Page, Problem> {
+    let after = match after {
+        "" => None,
+        text => Some(Key::parse(text).ok_or_else(|| bad_query("`after` names no row"))?),
+    };
+    Ok(Page { limit, after })
 }
 
 #[derive(Template)]

@@ -83,7 +83,6 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
         || bare.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
 }
 
-/// What was typed.
 #[derive(Deserialize)]
 pub(super) struct Typed {
     code: String,

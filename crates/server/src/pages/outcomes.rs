@@ -55,10 +55,8 @@ fn named_or_none(text: &str) -> String {
 }
 
 fn row(one: &add_up::Outcomes) -> Row {
-    let mut href = String::from("/tasks?verdict=valid&role=");
-    href.extend(encoded(&one.role));
-    href.push_str("&model=");
-    href.extend(encoded(&one.model));
+    let (role, model) = (encoded(&one.role), encoded(&one.model));
+    let href = format!("/tasks?verdict=valid&role={role}&model={model}");
     let cost = one.cost.per_solve();
     Row {
         role: named_or_none(&one.role),

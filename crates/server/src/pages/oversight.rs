@@ -15,14 +15,14 @@ use serde::Deserialize;
 use serde_json::json;
 use zeroize::Zeroizing;
 
-use super::frame::{Filled, Frame, Visit, encoded, short_time, show, tone};
+use super::frame::{Filled, Frame, Visit, encoded, page_after, short_time, show, tone};
 use crate::api::{
     Desk, Grant, approve_act, bad_query, decided, deciding_parts, dismiss_act, revoke_grant,
     waiting, write_grant,
 };
 use crate::problem::Problem;
 use crate::show::clean;
-use crate::view::list::{Filter, Key, Page as Wanted};
+use crate::view::list::{Filter, Page as Wanted};
 use crate::view::rows::{Decision, Session};
 
 /// Rows of the feed.
@@ -251,17 +251,10 @@ pub(super) async fn page(
 
 fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
     let catalog = desk.config.oversight.policy().catalog;
-    let wanted = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     let filter = Filter::default()
-        .equal("verdict", wanted(&asked.verdict).as_deref())
-        .equal("session", wanted(&asked.session).as_deref());
-    let after = match asked.after.as_str() {
-        "" => None,
-        text => Some(Key::parse(text).ok_or_else(|| bad_query("`after` names no row"))?),
-    };
-    let listed = desk
-        .view
-        .decisions(&filter, &Wanted { limit: ROWS, after })?;
+        .chosen("verdict", &asked.verdict)
+        .chosen("session", &asked.session);
+    let listed = desk.view.list(&filter, &page_after(ROWS, &asked.after)?)?;
     let tried = match asked.command.as_str() {
         "" => None,
         long if long.len() > MAX_COMMAND => return Err(bad_query("the command is too long")),
@@ -273,23 +266,17 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
     };
     let now =
         Timestamp::from_nanosecond(i128::from(base::clock::now_ns())).unwrap_or(Timestamp::MAX);
-    let recent = Wanted {
-        limit: 20,
-        after: None,
-    };
-    let sessions = desk.view.sessions(&Filter::default(), &recent)?.items;
+    let recent = Wanted::first(20);
+    let sessions = desk.view.list(&Filter::default(), &recent)?.items;
     let now_ns = base::clock::now_ns();
     let pending = approvals::pending(&desk.workspace, now_ns)?;
     let given = approvals::given(&desk.workspace, now_ns)?;
     let place = base::approval_key::Place::of(&desk.workspace);
     let next = listed.next.map(|key| {
-        let mut next = String::from("/oversight?verdict=");
-        next.extend(encoded(&asked.verdict));
-        next.push_str("&session=");
-        next.extend(encoded(&asked.session));
-        next.push_str("&after=");
-        next.extend(encoded(&key.text()));
-        next
+        let key = key.text();
+        let [verdict, session, after] =
+            [&asked.verdict, &asked.session, &key].map(|text| encoded(text));
+        format!("/oversight?verdict={verdict}&session={session}&after={after}")
     });
     let spans = deciding_parts(desk, &listed.items);
     let rows = listed.items.into_iter().zip(&spans);

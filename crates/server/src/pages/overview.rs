@@ -112,10 +112,8 @@ pub(super) async fn page(
         let accepted = acceptance(desk, report, counts)?;
         let audit = desk.view.audit()?;
         let points = desk.view.curve(Period::Week, &asked.of())?;
-        let mut curve_address = String::from("/curve.svg?role=");
-        curve_address.extend(encoded(&asked.role));
-        curve_address.push_str("&model=");
-        curve_address.extend(encoded(&asked.model));
+        let (role, model) = (encoded(&asked.role), encoded(&asked.model));
+        let curve_address = format!("/curve.svg?role={role}&model={model}");
         Ok(Page {
             frame: visit.frame("Overview", "Overview"),
             standing: standing(&accepted, all.total_tasks),
@@ -319,17 +317,8 @@ fn tiles(all: &Scorecard) -> Vec<Tile> {
 
 fn row(point: &Point, asked: &Asked) -> Row {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-    let mut solved_href = String::from("/tasks?outcome=solved");
-    for (name, value) in [
-        ("week", &point.period),
-        ("role", &asked.role),
-        ("model", &asked.model),
-    ] {
-        solved_href.push('&');
-        solved_href.push_str(name);
-        solved_href.push('=');
-        solved_href.extend(encoded(value));
-    }
+    let [week, role, model] = [&point.period, &asked.role, &asked.model].map(|text| encoded(text));
+    let solved_href = format!("/tasks?outcome=solved&week={week}&role={role}&model={model}");
     Row {
         period: clean::line(&point.period, 20),
         tasks: grouped(point.tasks),

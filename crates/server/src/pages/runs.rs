@@ -9,17 +9,16 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::frame::{Frame, Rate, Visit, encoded, short_time, show};
-use crate::api::{Desk, bad_query};
+use super::frame::{Frame, Rate, Visit, encoded, page_after, short_time, show};
+use crate::api::Desk;
 use crate::problem::Problem;
 use crate::show::clean;
-use crate::view::list::{Filter, Key, MAX_PAGE, Page as Wanted};
+use crate::view::list::{Filter, MAX_PAGE, Page};
 use crate::view::rows::Run;
 
 /// Rows of a page.
 const ROWS: u32 = 50;
 
-/// Which runs.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -87,11 +86,9 @@ impl Row {
             number.map_or_else(|| "–".to_owned(), |number| format!("{number:.3}"))
         };
         let time = run.record.get("time_ms").and_then(Value::as_u64);
-        let mut href = String::from("/runs/");
-        href.extend(encoded(&run.run_id));
         Self {
             run_id: clean::line(&run.run_id, 40),
-            href,
+            href: format!("/runs/{}", encoded(&run.run_id)),
             time: short_time(&text("timestamp")),
             role: text("role"),
             model: text("model_id"),
@@ -116,28 +113,15 @@ pub(super) async fn list(
 ) -> Response {
     show(&desk, visit, "Runs", move |desk, visit| {
         let stats = desk.view.run_stats()?;
-        let wanted = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let filter = Filter::default()
-            .equal("role", wanted(&asked.role).as_deref())
-            .equal("model", wanted(&asked.model).as_deref());
-        let after = match asked.after.as_str() {
-            "" => None,
-            text => Some(Key::parse(text).ok_or_else(|| bad_query("`after` names no row"))?),
-        };
-        let listed = desk.view.runs(&filter, &Wanted { limit: ROWS, after })?;
-        let address = |role: &str, model: &str, after: &str| {
-            let mut address = String::from("/runs?role=");
-            address.extend(encoded(role));
-            address.push_str("&model=");
-            address.extend(encoded(model));
-            if !after.is_empty() {
-                address.push_str("&after=");
-                address.extend(encoded(after));
-            }
-            address
+            .chosen("role", &asked.role)
+            .chosen("model", &asked.model);
+        let listed = desk.view.list(&filter, &page_after(ROWS, &asked.after)?)?;
+        let address = |role: &str, model: &str| {
+            format!("/runs?role={}&model={}", encoded(role), encoded(model))
         };
         let standings = stats.models.iter().map(|tally| Standing {
-            href: address(&tally.role, &tally.model, ""),
+            href: address(&tally.role, &tally.model),
             role: clean::line(&tally.role, 60),
             model: clean::line(&tally.model, 60),
             runs: tally.runs,
@@ -153,9 +137,10 @@ pub(super) async fn list(
             entropy: format!("{:.2}", stats.entropy),
             largest: format!("{:.0} %", stats.largest * 100.0),
             unreadable: stats.unreadable,
-            next: listed
-                .next
-                .map(|key| address(&asked.role, &asked.model, &key.text())),
+            next: listed.next.map(|key| {
+                let (address, key) = (address(&asked.role, &asked.model), key.text());
+                format!("{address}&after={}", encoded(&key))
+            }),
             rows: listed.items.iter().map(Row::of).collect(),
             total: listed.total,
             asked,
@@ -180,11 +165,7 @@ pub(super) async fn one(
 ) -> Response {
     show(&desk, visit, "Runs", move |desk, visit| {
         let filter = Filter::default().equal("run_id", Some(&run_id));
-        let page = Wanted {
-            limit: MAX_PAGE,
-            after: None,
-        };
-        let mut found = desk.view.runs(&filter, &page)?.items;
+        let mut found = desk.view.list(&filter, &Page::first(MAX_PAGE))?.items;
         found.reverse();
         if found.is_empty() {
             let message = format!("there is no run `{run_id}`");

@@ -46,9 +46,7 @@ struct Row {
 }
 
 fn address(role: &str) -> String {
-    let mut address = String::from("/specialists/");
-    address.extend(encoded(role));
-    address
+    format!("/specialists/{}", encoded(role))
 }
 
 fn row(status: &Status<'_>) -> Row {
@@ -225,15 +223,11 @@ fn page(desk: &Desk, visit: &Visit, role: &str) -> Result<One, Problem> {
     let probes = desk.specialists.probes_of(role)?;
     let settings = desk.specialists.settings();
     let status = Status::of(entry, &state, settings, None, (&log, &probes));
-    let page = Wanted {
-        limit: MAX_PAGE,
-        after: None,
-    };
+    let page = Wanted::first(MAX_PAGE);
     let of_role = Filter::default().equal("role", Some(role));
-    let probes = desk
-        .view
-        .events(&of_role.clone().equal("kind", Some("shadow-probe")), &page)?;
-    let events = desk.view.events(&of_role, &page)?;
+    let of_probes = of_role.clone().equal("kind", Some("shadow-probe"));
+    let probes = desk.view.list(&of_probes, &page)?;
+    let events = desk.view.list::<Event>(&of_role, &page)?;
     let probes = shares(&probes.items);
     let (judgement, shadow) = (&status.judgement, &settings.shadow);
     let audit = &status.audit;

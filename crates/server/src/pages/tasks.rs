@@ -8,13 +8,13 @@ use axum::response::Response;
 use evidence::judged::Judged;
 use serde::Deserialize;
 
-use super::frame::{Choice, Frame, Visit, choices, encoded, short_time, show, tone};
-use crate::api::{Desk, bad_query, judged_bundle};
+use super::frame::{Choice, Frame, Visit, choices, encoded, page_after, short_time, show, tone};
+use crate::api::{Desk, judged_bundle};
 use crate::problem::Problem;
 use crate::show::units::{cost, duration, grouped};
 use crate::show::{clean, replay_html};
 use crate::view::compare::{Compared, Pair, Side};
-use crate::view::list::{Filter, Key, Page as Wanted, TaskColumn};
+use crate::view::list::{Filter, TaskColumn};
 use crate::view::rows::Task;
 
 /// Rows of a page.
@@ -35,11 +35,10 @@ pub(super) struct Asked {
 
 impl Asked {
     fn filter(&self) -> Filter {
-        let mut filter = Filter::default();
-        for (column, value) in self.columns() {
-            filter = filter.equal(column, Some(value).filter(|value| !value.is_empty()));
-        }
-        filter
+        let columns = self.columns().into_iter();
+        columns.fold(Filter::default(), |filter, (column, value)| {
+            filter.chosen(column, value)
+        })
     }
 
     fn columns(&self) -> [(&'static str, &str); 6] {
@@ -55,18 +54,14 @@ impl Asked {
 
     /// The address of the page that begins behind `after`.
     fn address(&self, after: &str) -> String {
-        let mut address = String::from("/tasks?");
-        for (column, value) in self.columns() {
-            if !value.is_empty() {
-                address.push_str(column);
-                address.push('=');
-                address.extend(encoded(value));
-                address.push('&');
-            }
-        }
-        address.push_str("after=");
-        address.extend(encoded(after));
-        address
+        let chosen = self
+            .columns()
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty());
+        let chosen: String = chosen
+            .map(|(column, value)| format!("{column}={}&", encoded(value)))
+            .collect();
+        format!("/tasks?{chosen}after={}", encoded(after))
     }
 }
 
@@ -125,12 +120,8 @@ pub(super) async fn list(
     Query(asked): Query<Asked>,
 ) -> Response {
     show(&desk, visit, "Tasks", move |desk, visit| {
-        let after = match asked.after.as_str() {
-            "" => None,
-            text => Some(Key::parse(text).ok_or_else(|| bad_query("`after` names no row"))?),
-        };
-        let page = Wanted { limit: ROWS, after };
-        let listed = desk.view.tasks(&asked.filter(), &page)?;
+        let page = page_after(ROWS, &asked.after)?;
+        let listed = desk.view.list(&asked.filter(), &page)?;
         let values = |column| Ok::<_, Problem>(choices(&desk.view.task_values(column)?));
         Ok(List {
             frame: visit.frame("Tasks", "Tasks"),

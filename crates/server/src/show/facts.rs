@@ -58,7 +58,6 @@ impl Tone {
 /// A name and a value.
 #[derive(Clone, Debug)]
 pub struct Fact {
-    /// What it is.
     pub name: Cow<'static, str>,
     /// Clean, in one line.
     pub value: String,
@@ -75,7 +74,6 @@ pub enum Shape {
     Short,
     /// A hash or the like, to be compared character by character.
     Code,
-    /// A sentence.
     Sentence,
 }
 

@@ -31,17 +31,11 @@ const MAX_COLOURED_BYTES: usize = 400;
 const MAX_TOOL_COLUMNS: usize = 120;
 
 /// The whole page.
-///
-/// # Errors
-/// The template cannot be filled, which takes a fault in the template itself.
 pub fn page(view: &ReplayView<'_>) -> Result<String, askama::Error> {
     render(view, true)
 }
 
 /// The replay as a part of another page, which brings the style.
-///
-/// # Errors
-/// As [`page`].
 pub fn article(view: &ReplayView<'_>) -> Result<String, askama::Error> {
     render(view, false)
 }

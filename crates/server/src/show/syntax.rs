@@ -12,7 +12,6 @@ pub enum Token {
     Comment,
     /// A text in quotes.
     Text,
-    /// A number.
     Number,
     /// A word of the language.
     Word,

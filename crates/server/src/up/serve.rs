@@ -41,9 +41,6 @@ const LAST: Duration = Duration::from_millis(4900);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs the process until a signal ends it. `ready` hears the address once requests are answered.
-///
-/// # Errors
-/// The address cannot be listened at, or the machine gives us no threads.
 pub fn run(
     app: App,
     listen: SocketAddr,

@@ -21,9 +21,7 @@ use super::{View, ViewError};
 /// By what a scorecard is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum By {
-    /// The role.
     Role,
-    /// The model.
     Model,
     /// The governance mode.
     Mode,
@@ -82,9 +80,6 @@ const MAX_KEPT: usize = 64;
 
 impl View {
     /// The scorecard over verified bundles, the newest per task.
-    ///
-    /// # Errors
-    /// The view cannot be read.
     pub fn scorecard(&self, by: Option<By>, of: &Filter) -> Result<Arc<Card>, ViewError> {
         let key = (by, of.clone());
         if let Some(known) = self.sums().cards.get(&key) {
@@ -110,9 +105,6 @@ impl View {
     }
 
     /// The cost-to-outcome curve over verified bundles.
-    ///
-    /// # Errors
-    /// The view cannot be read.
     pub fn curve(&self, period: Period, of: &Filter) -> Result<Arc<Vec<Point>>, ViewError> {
         let key = (of.clone(), period == Period::Day);
         if let Some(known) = self.sums().curves.get(&key) {
@@ -128,9 +120,6 @@ impl View {
     }
 
     /// The values of a column of the bundles with their counts, by name.
-    ///
-    /// # Errors
-    /// The view cannot be read.
     pub fn task_values(&self, column: TaskColumn) -> Result<Arc<Counted>, ViewError> {
         if let Some(known) = self.sums().values.get(&column) {
             return Ok(Arc::clone(known));
@@ -145,9 +134,6 @@ impl View {
     }
 
     /// What each model made of each role, the most frequent first, over verified bundles.
-    ///
-    /// # Errors
-    /// The view cannot be read.
     pub fn outcomes(&self) -> Result<Arc<Vec<Outcomes>>, ViewError> {
         if let Some(known) = &self.sums().outcomes {
             return Ok(Arc::clone(known));
@@ -200,9 +186,6 @@ impl View {
     }
 
     /// What the run log says of every model in every role.
-    ///
-    /// # Errors
-    /// The view cannot be read.
     pub fn run_stats(&self) -> Result<Arc<RunStats>, ViewError> {
         if let Some(known) = &self.known_runs().stats {
             return Ok(Arc::clone(known));
@@ -382,15 +365,12 @@ fn curve(db: &Connection, period: Period, of: &Filter) -> Result<Vec<Point>, rus
 /// What one model made of one role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcomes {
-    /// The role.
     pub role: String,
-    /// The model.
     pub model: String,
     /// Attempts.
     pub tasks: u64,
     /// Those that were solved.
     pub solved: u64,
-    /// What they cost.
     pub cost: Cost,
 }
 
@@ -424,11 +404,8 @@ fn outcomes(db: &Connection) -> Result<Vec<Outcomes>, rusqlite::Error> {
 /// What the run log says of one model in one role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
-    /// The role.
     pub role: String,
-    /// The model.
     pub model: String,
-    /// Runs.
     pub runs: u64,
     /// Share that passed.
     pub pass: Rate,

@@ -22,9 +22,6 @@ const VERDICTS: [&str; 5] = [
 
 impl View {
     /// The comparison of bundles and ledger.
-    ///
-    /// # Errors
-    /// The view cannot be read.
     pub fn audit(&self) -> Result<Arc<Audit>, ViewError> {
         if let Some(known) = self.known_audit() {
             return Ok(known);

@@ -13,13 +13,11 @@ const WEEK_NS: u64 = 7 * 86_400_000_000_000;
 /// The last attempt at a task in one half of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// Its task id.
     pub task_id: String,
     /// How it ended.
     pub outcome: String,
     /// What it cost, in millionths of a US dollar.
     pub cost: i64,
-    /// That is all of it.
     pub cost_known: bool,
 }
 
@@ -28,9 +26,7 @@ pub struct Side {
 pub struct Pair {
     /// `regression`, `fixed`, `changed` or `same`.
     pub change: &'static str,
-    /// In the baseline.
     pub baseline: Side,
-    /// In what is compared with it.
     pub now: Side,
 }
 
@@ -74,9 +70,6 @@ pub struct Trouble {
 
 impl View {
     /// Verified bundles with one value of a column, the week or the model, against those with another.
-    ///
-    /// # Errors
-    /// The view cannot be read.
     pub fn compared(
         &self,
         column: TaskColumn,
@@ -95,9 +88,6 @@ impl View {
     }
 
     /// What needs a look.
-    ///
-    /// # Errors
-    /// The view cannot be read.
     pub fn trouble(&self, now_ns: u64) -> Result<Trouble, ViewError> {
         let since = i64::try_from(now_ns.saturating_sub(WEEK_NS)).unwrap_or(i64::MAX);
         self.read(|db| {

@@ -5,7 +5,7 @@ use rusqlite::types::Value as Bound;
 use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
 use witness::ledger::Leaf;
 
-use super::rows::{Decision, Dispatch, Event, Run, Session, Task};
+use super::rows::Decision;
 use super::{View, ViewError};
 
 /// Most rows of one page.
@@ -14,13 +14,20 @@ pub const MAX_PAGE: u32 = 200;
 /// So many rows are sorted rather than looked for.
 const FEW: u64 = 2000;
 
-/// Which page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// How many rows; no more than [`MAX_PAGE`].
     pub limit: u32,
     /// Behind this row, as [`Listed::next`] gave it.
     pub after: Option<Key>,
+}
+
+impl Page {
+    /// The newest rows.
+    #[must_use]
+    pub fn first(limit: u32) -> Self {
+        Self { limit, after: None }
+    }
 }
 
 /// The place of a row in its list: what the list is ordered by, then the row's number.
@@ -91,6 +98,11 @@ impl Filter {
         self
     }
 
+    /// Only rows with this value, unless it is empty, as forms send it.
+    pub(crate) fn chosen(self, column: &'static str, value: &str) -> Self {
+        self.equal(column, Some(value).filter(|value| !value.is_empty()))
+    }
+
     /// Only rows with this flag, when one is wanted.
     #[must_use]
     pub fn flag(mut self, column: &'static str, value: Option<bool>) -> Self {
@@ -123,7 +135,7 @@ impl Filter {
 }
 
 /// A row that lists can show.
-pub(super) trait Listable: Sized {
+pub(crate) trait Listable: Sized {
     const TABLE: &'static str;
     const COLUMNS: &'static str;
     /// The column by which lists are ordered, newest first.
@@ -137,58 +149,16 @@ pub(super) trait Listable: Sized {
 }
 
 impl View {
-    /// Bundles, newest first. Columns to filter by: `verdict`, `outcome`, `mode`, `role`, `model`, `agent`, `week`, `session`.
-    ///
-    /// # Errors
-    /// The view cannot be read.
-    pub fn tasks(&self, filter: &Filter, page: &Page) -> Result<Listed<Task>, ViewError> {
-        self.read(|db| list(db, filter, page))
-    }
-
-    /// Tool calls, newest first. Columns: `verdict`, `tool`, `agent`, `session`, `week`, `refusal`, and `actions` as words.
-    ///
-    /// # Errors
-    /// The view cannot be read.
-    pub fn decisions(&self, filter: &Filter, page: &Page) -> Result<Listed<Decision>, ViewError> {
-        self.read(|db| list(db, filter, page))
-    }
-
-    /// Sessions, the latest first. Columns: `agent`, `model`, `mode`, `id`.
-    ///
-    /// # Errors
-    /// The view cannot be read.
-    pub fn sessions(&self, filter: &Filter, page: &Page) -> Result<Listed<Session>, ViewError> {
-        self.read(|db| list(db, filter, page))
-    }
-
-    /// Candidates of runs, newest first. Columns: `role`, `model`, `mode`, `week`, `run_id`, `passed`, `won`.
-    ///
-    /// # Errors
-    /// The view cannot be read.
-    pub fn runs(&self, filter: &Filter, page: &Page) -> Result<Listed<Run>, ViewError> {
-        self.read(|db| list(db, filter, page))
-    }
-
-    /// Specialists' events and probes, newest first. Columns: `role`, `kind`.
-    ///
-    /// # Errors
-    /// The view cannot be read.
-    pub fn events(&self, filter: &Filter, page: &Page) -> Result<Listed<Event>, ViewError> {
-        self.read(|db| list(db, filter, page))
-    }
-
-    /// Dispatches, newest first. Columns: `role`, `route`, `served_by`, `version`.
-    ///
-    /// # Errors
-    /// The view cannot be read.
-    pub fn dispatches(&self, filter: &Filter, page: &Page) -> Result<Listed<Dispatch>, ViewError> {
+    /// Returns one page of the rows that pass the filter, newest first.
+    pub(crate) fn list<T: Listable>(
+        &self,
+        filter: &Filter,
+        page: &Page,
+    ) -> Result<Listed<T>, ViewError> {
         self.read(|db| list(db, filter, page))
     }
 
     /// Decisions with an id in this range, oldest first, no more than one page.
-    ///
-    /// # Errors
-    /// The view cannot be read.
     pub fn decisions_between(&self, after: i64, upto: i64) -> Result<Vec<Decision>, ViewError> {
         let sql = format!(
             "SELECT {}, id FROM decision WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT {MAX_PAGE}",
@@ -201,9 +171,6 @@ impl View {
     }
 
     /// The place of a bundle in the ledger, from 0, and how many the ledger has; `None` when it is not logged.
-    ///
-    /// # Errors
-    /// The view cannot be read.
     pub fn place_of(&self, leaf: &Leaf) -> Result<Option<(u64, u64)>, ViewError> {
         self.read(|db| {
             let mut query = db.prepare_cached(
@@ -221,9 +188,6 @@ impl View {
     }
 
     /// Files of the bundles whose task id begins so, no more than two of them.
-    ///
-    /// # Errors
-    /// The view cannot be read.
     pub fn files_of(&self, beginning: &str) -> Result<Vec<(String, String)>, ViewError> {
         self.read(|db| {
             let mut query = db.prepare_cached(

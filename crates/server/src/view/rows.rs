@@ -1,10 +1,22 @@
 //! What a row of a list tells. The field names are those of the JSON API.
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::list::Listable;
+
+/// Makes a row of the columns in their order: as they are, or by a function.
+macro_rules! read {
+    ($row:ident; $($field:ident $(= $by:ident)?),+) => {{
+        let mut column = 0..;
+        let mut next = || column.next().unwrap_or_default();
+        Ok(Self { $($field: read!(@ $row next $($by)?)),+ })
+    }};
+    (@ $row:ident $next:ident) => { $row.get($next())? };
+    (@ $row:ident $next:ident $by:ident) => { $by($row, $next())? };
+}
 
 /// One bundle.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
@@ -65,32 +77,9 @@ impl Listable for Task {
     const COLUMNS: &'static str = "task_id, created_ns, week, verdict, outcome, mode, role, model, agent, session, calls, denied, latency_ms, cost, tokens, retries, complete, violations, rollbacks, file, identity, cost_known";
 
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
-        let created: i64 = row.get(1)?;
-        let identity: Vec<u8> = row.get(20)?;
-        Ok(Self {
-            task_id: row.get(0)?,
-            created: (created > 0).then(|| base::clock::text(created.cast_unsigned())),
-            week: row.get(2)?,
-            verdict: row.get(3)?,
-            outcome: row.get(4)?,
-            mode: row.get(5)?,
-            role: row.get(6)?,
-            model: row.get(7)?,
-            agent: row.get(8)?,
-            session: row.get(9)?,
-            calls: row.get(10)?,
-            denied: row.get(11)?,
-            latency_ms: row.get(12)?,
-            cost_microdollars: row.get(13)?,
-            cost_known: row.get(21)?,
-            tokens: row.get(14)?,
-            retries: row.get(15)?,
-            evidence_complete: row.get(16)?,
-            violations: row.get(17)?,
-            rollbacks: row.get(18)?,
-            file: row.get(19)?,
-            identity: hex::encode(identity),
-        })
+        read!(row; task_id, created = created, week, verdict, outcome, mode, role, model, agent, session, calls,
+            denied, latency_ms, cost_microdollars, tokens, retries, evidence_complete, violations, rollbacks, file,
+            identity = hex, cost_known)
     }
 }
 
@@ -141,31 +130,8 @@ impl Listable for Decision {
     const COLUMNS: &'static str = "session, seq, time_ns, week, agent, tool, text, directory, gate, verdict, actions, reasons, notes, grants, violations, approval, refusal, decided_us";
 
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
-        let time: i64 = row.get(2)?;
-        let list = |column| {
-            let text: String = row.get(column)?;
-            Ok::<Vec<String>, rusqlite::Error>(serde_json::from_str(&text).unwrap_or_default())
-        };
-        Ok(Self {
-            session: row.get(0)?,
-            seq: row.get(1)?,
-            time: base::clock::text(time.cast_unsigned()),
-            week: row.get(3)?,
-            agent: row.get(4)?,
-            tool: row.get(5)?,
-            text: row.get(6)?,
-            directory: row.get(7)?,
-            gate: row.get(8)?,
-            verdict: row.get(9)?,
-            actions: list(10)?,
-            reasons: list(11)?,
-            notes: list(12)?,
-            grants: list(13)?,
-            violations: list(14)?,
-            approval: row.get(15)?,
-            refusal: row.get(16)?,
-            decided_us: row.get(17)?,
-        })
+        read!(row; session, seq, time = time, week, agent, tool, text, directory, gate, verdict, actions = json,
+            reasons = json, notes = json, grants = json, violations = json, approval, refusal, decided_us)
     }
 }
 
@@ -207,27 +173,8 @@ impl Listable for Session {
     const COLUMNS: &'static str = "session.id, agent, model, directory, mode, gate, started_ns, last_ns, calls, asked, denied, ended, sealed";
 
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
-        let time = |column| {
-            Ok::<_, rusqlite::Error>(base::clock::text(
-                row.get::<_, i64>(column)?.cast_unsigned(),
-            ))
-        };
-        let sealed: String = row.get(12)?;
-        Ok(Self {
-            id: row.get(0)?,
-            agent: row.get(1)?,
-            model: row.get(2)?,
-            directory: row.get(3)?,
-            mode: row.get(4)?,
-            gate: row.get(5)?,
-            started: time(6)?,
-            last: time(7)?,
-            calls: row.get(8)?,
-            asked: row.get(9)?,
-            denied: row.get(10)?,
-            ended: row.get(11)?,
-            sealed: Some(sealed).filter(|id| !id.is_empty()),
-        })
+        read!(row; id, agent, model, directory, mode, gate, started = time, last = time, calls, asked, denied, ended,
+            sealed = unless_empty)
     }
 }
 
@@ -253,13 +200,7 @@ impl Listable for Run {
     const COLUMNS: &'static str = "run_id, line, passed, won, record";
 
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
-        Ok(Self {
-            run_id: row.get(0)?,
-            line: row.get(1)?,
-            passed: row.get(2)?,
-            won: row.get(3)?,
-            record: json(row, 4)?,
-        })
+        read!(row; run_id, line, passed, won, record = json)
     }
 }
 
@@ -285,13 +226,7 @@ impl Listable for Event {
     const COLUMNS: &'static str = "role, kind, ts, agreed, data";
 
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
-        Ok(Self {
-            role: row.get(0)?,
-            kind: row.get(1)?,
-            ts: row.get(2)?,
-            agreed: row.get(3)?,
-            data: json(row, 4)?,
-        })
+        read!(row; role, kind, ts, agreed, data = json)
     }
 }
 
@@ -322,20 +257,32 @@ impl Listable for Dispatch {
     const COLUMNS: &'static str = "role, ts, trace_id, route, served_by, version, verdict, score";
 
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
-        Ok(Self {
-            role: row.get(0)?,
-            ts: row.get(1)?,
-            trace_id: row.get(2)?,
-            route: row.get(3)?,
-            served_by: row.get(4)?,
-            version: row.get(5)?,
-            verdict: row.get(6)?,
-            score: row.get(7)?,
-        })
+        read!(row; role, ts, trace_id, route, served_by, version, verdict, score)
     }
 }
 
-fn json(row: &rusqlite::Row<'_>, column: usize) -> Result<Value, rusqlite::Error> {
+type Column<T> = Result<T, rusqlite::Error>;
+
+fn json<T: DeserializeOwned + Default>(row: &rusqlite::Row<'_>, column: usize) -> Column<T> {
     let text: String = row.get(column)?;
     Ok(serde_json::from_str(&text).unwrap_or_default())
+}
+
+fn time(row: &rusqlite::Row<'_>, column: usize) -> Column<String> {
+    let time: i64 = row.get(column)?;
+    Ok(base::clock::text(time.cast_unsigned()))
+}
+
+fn created(row: &rusqlite::Row<'_>, column: usize) -> Column<Option<String>> {
+    let is_known = row.get::<_, i64>(column)? > 0;
+    is_known.then(|| time(row, column)).transpose()
+}
+
+fn hex(row: &rusqlite::Row<'_>, column: usize) -> Column<String> {
+    Ok(hex::encode(row.get::<_, Vec<u8>>(column)?))
+}
+
+fn unless_empty(row: &rusqlite::Row<'_>, column: usize) -> Column<Option<String>> {
+    let text: String = row.get(column)?;
+    Ok(Some(text).filter(|text| !text.is_empty()))
 }

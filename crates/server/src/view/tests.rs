@@ -16,6 +16,7 @@ use witness::wire::{Mode, Outcome, TaskId};
 
 use super::add_up::By;
 use super::list::{Filter, Key, Page, TaskColumn};
+use super::rows::{Decision, Dispatch};
 use super::*;
 
 const WEEK_NS: u64 = 7 * 86_400_000_000_000;
@@ -293,7 +294,7 @@ fn a_field_log_that_is_set_aside_keeps_its_rows() {
     place.add("field.jsonl", &dispatch(2));
     agrees(&place, &view);
     let listed = view
-        .dispatches(
+        .list::<Dispatch>(
             &Filter::default(),
             &Page {
                 limit: 10,
@@ -412,7 +413,7 @@ fn pages_show_every_row_once_newest_first_while_others_come_in() {
     };
     let mut seen = Vec::new();
     loop {
-        let listed = view.decisions(&filter, &page).unwrap();
+        let listed = view.list::<Decision>(&filter, &page).unwrap();
         assert!(listed.items.len() <= 3);
         seen.extend(listed.items.iter().map(|row| row.seq));
         place.add("sessions/s.jsonl", &call(100 + seen.len() as u64, "deny"));
@@ -423,7 +424,7 @@ fn pages_show_every_row_once_newest_first_while_others_come_in() {
     }
     assert_eq!(seen, [21, 18, 15, 12, 9, 6, 3, 0]);
     let none = Filter::default().holds("actions", Some("git"));
-    assert_eq!(view.decisions(&none, &page).unwrap().total, 0);
+    assert_eq!(view.list::<Decision>(&none, &page).unwrap().total, 0);
 }
 
 #[test]

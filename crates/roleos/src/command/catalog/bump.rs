@@ -7,10 +7,8 @@ use ::catalog::source::INDEX;
 use roles::authoring;
 use serde_json::json;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::Ui;
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog bump`.
 #[derive(Debug, clap::Args)]
@@ -23,10 +21,6 @@ pub struct Args {
     from: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The role is not there, or its version is no whole number.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
     let draft = super::readable(directory.draft())?;

@@ -10,11 +10,9 @@ use present::view;
 use roles::catalog::{self, Locate, Outcome, Request};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Problems that are shown to a person. `--json` has them all.
 const SHOWN: usize = 50;
@@ -65,10 +63,6 @@ impl Args {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no catalog, or the lock cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.remote {
         return run_remote(ui, context, args);

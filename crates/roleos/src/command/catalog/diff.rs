@@ -10,11 +10,9 @@ use roles::authoring::{self, Past};
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Lines that are shown around a change.
 const CONTEXT: usize = 3;
@@ -33,10 +31,6 @@ pub struct Args {
     from: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no such role, it was never locked, or git does not have its locked text.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
     let draft = super::readable(directory.draft())?;

@@ -10,11 +10,9 @@ use clap::ValueEnum;
 use roles::exports::{self, Written};
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog export`.
 #[derive(Debug, clap::Args)]
@@ -63,10 +61,6 @@ impl To {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// The catalog cannot be read, or a role is unknown.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
     let draft = super::readable(directory.draft())?;

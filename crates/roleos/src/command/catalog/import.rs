@@ -8,11 +8,9 @@ use ::catalog::{browse, model_config};
 use clap::ValueEnum;
 use roles::installed_roles::{Roles, RolesError};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog import`.
 #[derive(Debug, clap::Args)]
@@ -71,10 +69,6 @@ pub(super) fn models(taken: bool) -> Models {
     if taken { Models::Take } else { Models::Ignore }
 }
 
-/// Does it.
-///
-/// # Errors
-/// The bundle cannot be had, or the roles cannot be stored.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
     let draft = directory.draft();

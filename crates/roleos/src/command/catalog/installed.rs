@@ -3,16 +3,10 @@
 use ::catalog::yaml::number_text;
 use roles::installed_roles::{Roles, Stored};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
-/// Does it.
-///
-/// # Errors
-/// The folder of roles cannot be read.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let roles = Roles::new(context.workspace.roles_dir()).list()?;
     if ui.json {

@@ -9,11 +9,9 @@ use ::catalog::contents::{Contents, Entry};
 use ::catalog::yaml::number_text;
 use present::view::roles;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog list`.
 #[derive(Debug, clap::Args)]
@@ -32,10 +30,6 @@ pub struct Args {
     lang: Option<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no catalog, or its index cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let (draft, states) = if args.remote {
         let draft = super::readable(super::remote::fetch(ui, context)?)?;

@@ -11,10 +11,8 @@ use roles::authoring;
 use roles::catalog::Directory;
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::{BOLD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog new`.
 #[derive(Debug, clap::Args)]
@@ -66,10 +64,6 @@ enum What {
     },
 }
 
-/// Does it.
-///
-/// # Errors
-/// A name is taken or unsafe, or a file cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = directory(context, args)?;
     let changes = changes(&directory, &args.what)?;

@@ -5,14 +5,10 @@ use base::environment::{Confidential, cache_dir};
 use server::blocking;
 use server::catalog_remote::{Limits, Remote, Source};
 
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::ui::{DIM, Ui};
+use crate::{Context, Failure};
 
 /// Fetches all of it, and says how old the copies are that the server confirmed.
-///
-/// # Errors
-/// The variable is not set or wrong, or the index cannot be had.
 pub(super) fn fetch(ui: &Ui, context: &Context) -> Result<Draft, Failure> {
     let configured = context.environment.catalog_url.as_ref();
     let source = Source::configured(configured.map(Confidential::reveal))?;

@@ -6,11 +6,9 @@ use std::path::PathBuf;
 use ::catalog::browse::{self, Card, NoCard, Wanted};
 use ::catalog::yaml::number_text;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog show`.
 #[derive(Debug, clap::Args)]
@@ -26,10 +24,6 @@ pub struct Args {
     from: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no such role.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
     let draft = super::readable(directory.draft())?;

@@ -7,11 +7,9 @@ use ::catalog::installed::Installed;
 use ::catalog::yaml::number_text;
 use roles::installed_roles::{Roles, Updated};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `catalog update`.
 #[derive(Debug, clap::Args)]
@@ -55,10 +53,6 @@ impl Args {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// The role is not installed, or the catalog cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
     let draft = super::readable(directory.draft())?;

@@ -5,14 +5,12 @@ use std::io::Write as _;
 use base::clock;
 use evidence::journal::SessionId;
 use evidence::journal::read::{Session, journals};
-use evidence::journal::record::Record;
-use serde_json::{Value, json};
+use evidence::journal::record::{Line, Record};
+use serde::Serialize;
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `sessions list`.
 #[derive(Debug, clap::Args)]
@@ -24,11 +22,12 @@ pub struct Args {
 }
 
 /// What is shown of a session.
+#[derive(Serialize)]
 struct Row {
-    id: String,
+    session: String,
     agent: String,
-    started_ns: Option<u64>,
-    last_ns: Option<u64>,
+    started: Option<String>,
+    last: Option<String>,
     calls: usize,
     asked: usize,
     refused: usize,
@@ -37,10 +36,6 @@ struct Row {
     problems: Vec<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The journals cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let mut found = journals(&context.workspace.sessions_dir())?;
     found.reverse();
@@ -50,8 +45,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         rows.push(row(id, &Session::read(path)?));
     }
     if ui.json {
-        let list: Vec<Value> = rows.iter().map(as_json).collect();
-        ui.json(&list)?;
+        ui.json(&rows)?;
     } else {
         show(ui, &rows)?;
     }
@@ -66,6 +60,7 @@ fn row(id: &SessionId, session: &Session) -> Row {
             .filter(|line| matches!(&line.record, Record::Call(call) if call.verdict == wanted));
         calls.count()
     };
+    let time = |line: &Line| clock::text(line.time_ns);
     let is_call = |record: &Record| matches!(record, Record::Call(_));
     let prompt = session.lines.iter().find_map(|line| match &line.record {
         Record::Prompt(prompt) => Some(prompt.kept.text.clone()),
@@ -76,13 +71,13 @@ fn row(id: &SessionId, session: &Session) -> Row {
         Some(Record::Sealed(_))
     );
     Row {
-        id: id.to_string(),
+        session: id.to_string(),
         agent: session
             .lines
             .first()
             .map_or_else(String::new, |line| line.agent.clone()),
-        started_ns: session.lines.first().map(|line| line.time_ns),
-        last_ns: session.lines.last().map(|line| line.time_ns),
+        started: session.lines.first().map(time),
+        last: session.lines.last().map(time),
         calls: session
             .lines
             .iter()
@@ -100,21 +95,6 @@ fn row(id: &SessionId, session: &Session) -> Row {
     }
 }
 
-fn as_json(row: &Row) -> Value {
-    json!({
-        "session": row.id,
-        "agent": row.agent,
-        "started": row.started_ns.map(clock::text),
-        "last": row.last_ns.map(clock::text),
-        "calls": row.calls,
-        "asked": row.asked,
-        "refused": row.refused,
-        "state": row.state,
-        "prompt": row.prompt,
-        "problems": row.problems,
-    })
-}
-
 fn show(ui: &Ui, rows: &[Row]) -> Result<(), Failure> {
     if rows.is_empty() {
         ui.note("no session was recorded here yet; `roleos init` installs the hook into an agent");
@@ -127,17 +107,11 @@ fn show(ui: &Ui, rows: &[Row]) -> Result<(), Failure> {
         "session", "agent", "started", "state", "calls", "asked", "refused"
     )?;
     for row in rows {
-        let started: String = row
-            .started_ns
-            .map(clock::text)
-            .unwrap_or_default()
-            .chars()
-            .take(19)
-            .collect();
+        let started = row.started.as_deref().unwrap_or_default();
         writeln!(
             out,
-            "{:<36}  {:<8}  {DIM}{started:<19}{DIM:#}  {:<6} {:>6} {:>5} {:>7}  {}",
-            clean::line(&row.id, 36),
+            "{:<36}  {:<8}  {DIM}{started:<19.19}{DIM:#}  {:<6} {:>6} {:>5} {:>7}  {}",
+            clean::line(&row.session, 36),
             clean::line(&row.agent, 8),
             row.state,
             row.calls,

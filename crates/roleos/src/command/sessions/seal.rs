@@ -5,10 +5,8 @@ use evidence::journal::SessionId;
 use evidence::sealing::{Done, SealError, Sealer};
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::{DIM, GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `sessions seal`.
 #[derive(Debug, clap::Args)]
@@ -28,10 +26,6 @@ pub struct Args {
     all: bool,
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no such session, or a journal cannot be read or a bundle not be stored.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let sealer = Sealer {
         workspace: &context.workspace,

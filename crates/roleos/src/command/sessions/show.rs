@@ -10,11 +10,9 @@ use evidence::journal::read::{Reader, Session};
 use evidence::journal::record::{Line, Record};
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::session_text;
 use crate::ui::{Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// How often a growing journal is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -37,10 +35,6 @@ pub struct Args {
     follow: bool,
 }
 
-/// Does it.
-///
-/// # Errors
-/// There is no such session, or its journal cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let (id, path) = super::find(context, &args.session)?;
     if args.follow {

@@ -11,10 +11,8 @@ use serde_json::Value;
 use witness::bundle::Strictness;
 
 use crate::command::one_bundle::OneBundle;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::ui::Ui;
+use crate::{Context, Exit, Failure};
 
 /// Words of `witness export`.
 #[derive(Debug, clap::Args)]
@@ -40,10 +38,6 @@ enum Format {
     InToto,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The bundle cannot be read; for in-toto, when it is not believed or there is no key to sign with.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let loaded = args.bundle.load(context)?;
     let judged = loaded.judge(Strictness::Strict);

@@ -6,11 +6,9 @@ use evidence::store::Imported;
 use serde_json::json;
 
 use crate::command::trust::Trust;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{GOOD, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `witness import`.
 #[derive(Debug, clap::Args)]
@@ -38,10 +36,6 @@ struct Tally {
     refused: Vec<(String, String)>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A file cannot be read or written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let keyring = args.trust.keyring(context)?;
     let paths = context.bundles(&args.paths)?;

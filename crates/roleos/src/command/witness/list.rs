@@ -5,17 +5,15 @@ use std::path::PathBuf;
 
 use evidence::judged::Judged;
 use evidence::scan;
-use serde_json::{Value, json};
+use serde::Serialize;
 use witness::bundle::Strictness;
 use witness::extension::field;
 
 use crate::command::trust::Trust;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::render::units::{cost, grouped};
 use crate::ui::{BOLD, DIM, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `witness list`.
 #[derive(Debug, clap::Args)]
@@ -32,24 +30,23 @@ pub struct Args {
 }
 
 /// What is kept of each bundle while the others are read.
+#[derive(Serialize)]
 struct Row {
+    task_id: String,
     /// Unknown when the file cannot be read.
+    created: Option<String>,
+    #[serde(skip)]
     created_ns: Option<u64>,
-    task: String,
     verdict: &'static str,
     outcome: &'static str,
-    calls: usize,
-    cost: u32,
+    trace_entries: usize,
+    cost_microdollars: u32,
     cost_known: bool,
     role: String,
     model: String,
     file: String,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A path or key cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let keyring = args.trust.keyring(context)?;
     let paths = context.bundles(&args.paths)?;
@@ -70,8 +67,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     rows.sort_by(|a, b| (b.created_ns, &b.file).cmp(&(a.created_ns, &a.file)));
     rows.truncate(args.limit.unwrap_or(usize::MAX));
     if ui.json {
-        let list: Vec<Value> = rows.iter().map(as_json).collect();
-        ui.json(&list)?;
+        ui.json(&rows)?;
     } else {
         show(ui, &rows)?;
     }
@@ -84,36 +80,23 @@ fn row(file: &str, judged: &Judged<'_>) -> Row {
         let value = contents.and_then(|contents| contents.extensions().provenance.get(name));
         value.cloned().unwrap_or_default()
     };
+    let created_ns = contents.map(|contents| contents.header().created_ns);
     Row {
-        created_ns: contents.map(|contents| contents.header().created_ns),
-        task: contents.map_or_else(String::new, |contents| {
+        created: created_ns.map(base::clock::text),
+        created_ns,
+        task_id: contents.map_or_else(String::new, |contents| {
             contents.header().task_id.to_string()
         }),
         verdict: judged.verdict().name(),
         outcome: contents.map_or("", |contents| contents.outcome().name()),
-        calls: contents.map_or(0, |contents| contents.totals().calls),
-        cost: contents.map_or(0, |contents| contents.header().total_cost_microdollars),
+        trace_entries: contents.map_or(0, |contents| contents.totals().calls),
+        cost_microdollars: contents.map_or(0, |contents| contents.header().total_cost_microdollars),
         cost_known: contents
             .is_none_or(|contents| witness::cost::is_known(&contents.extensions().provenance)),
         role: fact(field::ROLE),
         model: fact(field::MODEL),
         file: file.to_owned(),
     }
-}
-
-fn as_json(row: &Row) -> Value {
-    json!({
-        "task_id": row.task,
-        "created": row.created_ns.map(base::clock::text),
-        "verdict": row.verdict,
-        "outcome": row.outcome,
-        "trace_entries": row.calls,
-        "cost_microdollars": row.cost,
-        "cost_known": row.cost_known,
-        "role": row.role,
-        "model": row.model,
-        "file": row.file,
-    })
 }
 
 fn show(ui: &Ui, rows: &[Row]) -> Result<(), Failure> {
@@ -128,7 +111,7 @@ fn show(ui: &Ui, rows: &[Row]) -> Result<(), Failure> {
         "task", "created", "verdict", "outcome", "calls", "cost"
     )?;
     for row in rows {
-        let Some(created_ns) = row.created_ns else {
+        let Some(created) = &row.created else {
             writeln!(
                 out,
                 "{WARN}{}{WARN:#}  {}",
@@ -137,15 +120,14 @@ fn show(ui: &Ui, rows: &[Row]) -> Result<(), Failure> {
             )?;
             continue;
         };
-        let created: String = base::clock::text(created_ns).chars().take(19).collect();
         writeln!(
             out,
-            "{:<32}  {DIM}{created:<20}{DIM:#}  {:<13}  {:<8}{:>7}{:>12}  {} {}",
-            row.task,
+            "{:<32}  {DIM}{created:<20.19}{DIM:#}  {:<13}  {:<8}{:>7}{:>12}  {} {}",
+            row.task_id,
             row.verdict,
             row.outcome,
-            grouped(row.calls as u64),
-            cost(row.cost, row.cost_known),
+            grouped(row.trace_entries as u64),
+            cost(row.cost_microdollars, row.cost_known),
             clean::line(&row.role, 24),
             clean::line(&row.model, 32),
         )?;

@@ -10,12 +10,10 @@ use witness::replay::{Agreement, OutcomeCheck};
 
 use super::Reading;
 use crate::command::one_bundle::OneBundle;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::replay_view::ReplayView;
 use crate::render::{replay_html, replay_text};
 use crate::ui::Ui;
+use crate::{Context, Exit, Failure};
 
 /// Words of `witness replay`.
 #[derive(Debug, clap::Args)]
@@ -36,10 +34,6 @@ pub struct Args {
     html: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The file cannot be read or is malformed, or the page cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let loaded = args.bundle.load(context)?;
     let judged = loaded.judge(args.reading.strictness());

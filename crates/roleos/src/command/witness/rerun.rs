@@ -13,11 +13,9 @@ use witness::extension::field;
 use witness::wire::{Outcome, Tag};
 
 use crate::command::one_bundle::OneBundle;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui};
+use crate::{Context, Exit, Failure};
 
 /// Words of `witness rerun`.
 #[derive(Debug, clap::Args)]
@@ -45,10 +43,6 @@ pub struct Args {
     test_command: Option<String>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The bundle is not believed or says too little, or nothing can be run.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let loaded = args.bundle.load(context)?;
     let judged = loaded.judge(Strictness::Strict);

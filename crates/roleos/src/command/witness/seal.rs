@@ -14,10 +14,9 @@ use witness::policy::Policy;
 use witness::wire::{Mode, Outcome, TaskId};
 
 use crate::context::{Context, parse_task_id};
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::person::not_below_an_agent;
 use crate::ui::{DIM, GOOD, Ui, WARN};
+use crate::{Exit, Failure};
 
 /// Words of `witness seal`.
 #[derive(Debug, clap::Args)]
@@ -144,10 +143,6 @@ fn parse_rollback(text: &str) -> Result<Rollback, String> {
     }
 }
 
-/// Does it.
-///
-/// # Errors
-/// A file cannot be read, or the bundle cannot be stored.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let mut builder = draft(context, args)?;
     if !args.by_agent {

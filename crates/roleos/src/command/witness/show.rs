@@ -8,12 +8,10 @@ use witness::bundle::{Contents, section_name};
 
 use super::Reading;
 use crate::command::one_bundle::OneBundle;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::render::units::{bytes, cost, dollars, grouped};
 use crate::ui::{BOLD, DIM, Ui, WARN};
+use crate::{Context, Exit, Failure};
 
 /// Words of `witness show`.
 #[derive(Debug, clap::Args)]
@@ -24,10 +22,6 @@ pub struct Args {
     reading: Reading,
 }
 
-/// Does it.
-///
-/// # Errors
-/// The file cannot be read or is malformed.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let loaded = args.bundle.load(context)?;
     let judged = loaded.judge(args.reading.strictness());

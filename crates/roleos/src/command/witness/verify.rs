@@ -13,10 +13,9 @@ use witness::ledger::proof::InclusionProof;
 use super::Reading;
 use crate::command::trust::Trust;
 use crate::context::{Context, begins_task_id};
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
+use crate::{Exit, Failure};
 
 /// No proof is larger.
 const MAX_PROOF: u64 = 64 * 1024;
@@ -44,10 +43,6 @@ pub struct Args {
     proof: Option<PathBuf>,
 }
 
-/// Does it.
-///
-/// # Errors
-/// A file, key or proof cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let keyring = args.trust.keyring(context)?;
     let proof = args.proof.as_deref().map(read_proof).transpose()?;

@@ -7,9 +7,6 @@ use super::Dialect;
 const CALLS_A_TOOL: &str = "it calls a tool";
 
 /// What a whole answer of a model says.
-///
-/// # Errors
-/// It is more than text, or none of this dialect.
 pub(in crate::gateway) fn answer_text(
     dialect: Dialect,
     body: &[u8],
@@ -65,9 +62,6 @@ fn no_tools(calls: Option<&Value>) -> Result<(), &'static str> {
 }
 
 /// What a streamed answer of a model says.
-///
-/// # Errors
-/// It is more than text, or did not come to its end.
 pub(in crate::gateway) fn streamed_text(
     dialect: Dialect,
     body: &[u8],

@@ -31,7 +31,6 @@ impl Axis {
         }
     }
 
-    /// 0, 50 and 100.
     pub(super) fn percent(end: f64, start: f64) -> Self {
         Self {
             end,
@@ -51,7 +50,6 @@ impl Axis {
         (0..=self.steps).filter_map(move |tick| u64::try_from(tick * self.step).ok())
     }
 
-    /// The place of a value.
     pub(crate) fn place(self, value: u64) -> f64 {
         let share = value as f64 / (self.step * self.steps) as f64;
         self.start - share * (self.start - self.end)

@@ -1,0 +1,140 @@
+//! From the arguments of the process to its exit code: parsing, the choice of the command, and wrong usage.
+
+use std::ffi::OsString;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use crate::cli::{Cli, Command, VERSION};
+use crate::command;
+use crate::context::Place;
+use crate::ui::Ui;
+use crate::{Context, Exit, Failure};
+
+/// Runs one command line, the program's name first, and says how it ended.
+pub fn run(arguments: &[OsString]) -> Exit {
+    roleos_hook::watch::direct(arguments, VERSION);
+    // An agent waits for each answer, so the arguments of an installed hook do not go through clap.
+    if let Some(exit) = roleos_hook::hook::direct(arguments, VERSION) {
+        return exit;
+    }
+    if let Some(exit) = command::run::direct(arguments) {
+        return exit;
+    }
+    roleos_hook::silence_parser_panics();
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, arguments),
+    };
+    let ui = Ui::new(cli.json, cli.quiet, cli.color.into());
+    match dispatch(&ui, &cli) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            ui.fail(&failure);
+            failure.exit
+        }
+    }
+}
+
+fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
+    let place = Place {
+        root: cli.root.as_deref(),
+        state: cli.trust_store.as_deref(),
+    };
+    match &cli.command {
+        Some(Command::Completions(args)) => return command::completions::run(ui, args),
+        Some(Command::Hook(args)) => return Ok(command::hook::run(args, place)),
+        Some(Command::Run(args)) => return command::run::run(args, place),
+        Some(Command::Up(args)) => return command::up::run(ui, place, args),
+        Some(Command::PrePush(args)) => return command::pre_push::run(place, args),
+        _ => {}
+    }
+    let context = Context::load(place)?;
+    if !matches!(cli.command, Some(Command::Trust)) {
+        ui.warn_of_ignored(&context.config.ignored);
+    }
+    let Some(command) = &cli.command else {
+        return command::overview::run(ui, &context);
+    };
+    match command {
+        Command::Up(args) => command::up::run(ui, place, args),
+        Command::Init(args) => command::init::run(ui, &context, args),
+        Command::Doctor => command::doctor::run(ui, &context),
+        Command::PrePush(args) => command::pre_push::run(place, args),
+        Command::Consult(args) => command::consult::run(&context, args),
+        Command::Fits => command::fits::run(),
+        Command::Catalog(command) => command::catalog::run(ui, &context, command),
+        Command::Explain(args) => command::explain::run(ui, &context, args),
+        Command::Run(args) => command::run::run(args, place),
+        Command::Hook(args) => Ok(command::hook::run(args, place)),
+        Command::Sessions(command) => command::sessions::run(ui, &context, command),
+        Command::Rehearse(args) => command::rehearse::run(ui, &context, args),
+        Command::Contracts(command) => command::contracts::run(ui, &context, command),
+        Command::Approve(args) => command::approve::run(ui, &context, args),
+        Command::Grant(args) => command::grant::grant(ui, &context, args),
+        Command::Revoke(args) => command::grant::revoke(ui, &context, args),
+        Command::Grants => command::grant::list(ui, &context),
+        Command::Mode(args) => command::mode::run(ui, &context, args),
+        Command::Trust => command::trust_settings::run(ui, &context),
+        Command::Specialist(words) => command::specialist::run(ui, &context, words),
+        Command::Dispatch(args) => command::dispatch::run(ui, &context, args),
+        Command::ExplainRoute(args) => command::explain_route::run(ui, &context, args),
+        Command::Manifest(command) => command::manifest::run(ui, &context, command),
+        Command::Audit(command) => command::audit::run(ui, &context, command),
+        Command::Runs(command) => command::runs::run(ui, &context, command),
+        Command::Feedback(args) => command::feedback::run(ui, &context, args),
+        Command::Events(args) => command::events::run(ui, &context, args),
+        Command::Metric(command) => command::metric::run(ui, &context, command),
+        Command::Selector(command) => command::selector::run(ui, &context, command),
+        Command::Witness(command) => command::witness::run(ui, &context, command),
+        Command::Scorecard(args) => command::scorecard::run(ui, &context, args),
+        Command::Curve(args) => command::curve::run(ui, &context, args),
+        Command::Ledger(command) => command::ledger::run(ui, &context, command),
+        Command::Reindex => command::reindex::run(ui, &context),
+        Command::Key(command) => command::key::run(ui, &context, command),
+        Command::Completions(args) => command::completions::run(ui, args),
+    }
+}
+
+/// Help and version are answers; everything else is wrong input, said in one line like every other error.
+fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
+    let is_help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if is_help {
+        // Where help goes is clap's business; when nobody reads it there is nothing to do.
+        error.print().ok();
+        return Exit::of_check(!error.use_stderr());
+    }
+    let json = arguments.iter().any(|argument| argument == "--json");
+    let text = error.render().to_string();
+    let mut paragraphs = text.split("\n\n").map(|paragraph| {
+        let lines: Vec<_> = paragraph.lines().map(str::trim).collect();
+        // Our own errors put what the user wrote between backticks.
+        lines.join(" ").replace('\'', "`")
+    });
+    let message = paragraphs.next().unwrap_or_default();
+    let mut failure = Failure::input("usage", message.trim_start_matches("error: "));
+    failure.hint = advice(error.kind(), &paragraphs.collect::<Vec<_>>());
+    Ui::new(json, false, anstream::ColorChoice::Auto).fail(&failure);
+    // An agent takes every other code for a hook that has nothing to say.
+    let of_hook = arguments.get(1).is_some_and(|word| word == "hook");
+    if of_hook { Exit::Refused } else { Exit::Failed }
+}
+
+/// What clap says beside its error, as far as it helps.
+fn advice(kind: ErrorKind, paragraphs: &[String]) -> Option<String> {
+    let after = |label| paragraphs.iter().find_map(|text| text.strip_prefix(label));
+    if let Some(tip) = after("tip: ") {
+        return Some(tip.to_owned());
+    }
+    let usage = after("Usage: ")?;
+    if kind == ErrorKind::InvalidSubcommand {
+        let command = usage.split(" [").next().unwrap_or_default();
+        return Some(format!("`{command} --help` lists the commands"));
+    }
+    Some(format!("usage: {usage}"))
+}
