@@ -4,6 +4,8 @@ use shell::ir::{Argument, Assigned, Assignment, Piece, Word};
 use shell::value::{HOLE, has_hole, joined, unknown};
 use shell::words::names;
 
+use crate::guard::Touch;
+
 use super::state::{Elements, Reads, Stored};
 use super::{Evaluator, Outcome};
 
@@ -165,6 +167,10 @@ impl Evaluator<'_> {
                 "a program runs what this variable holds",
                 &format!("{name}={text}"),
             );
+        }
+        if is_source || is_option || is_program {
+            self.touch(Touch::Read, &text);
+            self.muted(|this| this.shell_text(text.trim_start_matches('|')));
         }
     }
 

@@ -110,6 +110,12 @@ impl Evaluator<'_> {
             let text = format!("{name} {}", arguments.join(" "));
             self.opaque("the shell keeps a command for later", &text);
         }
+        for word in arguments {
+            self.touch(Touch::Given, word);
+            if word.contains(' ') {
+                self.muted(|this| this.shell_text(word));
+            }
+        }
         match arguments.split_first() {
             Some((flag, words)) if name == "jobs" && flag == "-x" => self.run(words),
             Some((flag, _)) if name == "hash" && flag == "-t" => text::path_of(arguments),
@@ -291,6 +297,9 @@ impl Evaluator<'_> {
                 "the shell calls a command for each line",
                 &arguments.join(" "),
             );
+            for text in arguments {
+                self.muted(|this| this.shell_text(text));
+            }
         }
         // Values of options are not told apart: most of them cannot be names.
         let mut names: Vec<String> = arguments

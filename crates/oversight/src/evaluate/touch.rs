@@ -7,7 +7,7 @@ use crate::guard::{
 use actions::lookup::absolute;
 use shell::value::has_hole;
 
-use super::{Evaluator, shells, wrapper};
+use super::{Evaluator, remote, shells, wrapper};
 use actions::changing;
 
 /// Longer strings in code are texts.
@@ -96,12 +96,6 @@ impl Evaluator<'_> {
         if self.guard.is_none() {
             return;
         }
-        let in_ours = self.state.directory.contains("/.r");
-        for path in programs::perhaps_read(name, is_launcher, arguments) {
-            if in_ours || path.contains(".r") {
-                self.touch(Touch::Read, path);
-            }
-        }
         if name == "roleos" {
             if let Some(guarded) = own::command(arguments) {
                 self.guarded(guarded);
@@ -128,6 +122,36 @@ impl Evaluator<'_> {
         if !is_launcher {
             self.guard_trees(name, arguments);
             self.packed_tree(name, arguments);
+        }
+    }
+
+    /// Refuses words that name a key, unless the program or builtin looks at names only.
+    pub(crate) fn guard_keys(&mut self, program: &str, arguments: &[String]) {
+        let name = super::run::program_name(program);
+        if self.guard.is_none() || remote::HANDLED.contains(&name.as_str()) {
+            return;
+        }
+        let only_names = programs::only_names(&name);
+        let is_launcher = only_names
+            || wrapper::is_wrapper(&name)
+            || shells::is_shell(&name)
+            || matches!(name.as_str(), "eval" | "trap");
+        let in_ours = self.state.directory.contains("/.r");
+        let may_be = |path: &String| {
+            in_ours || path.contains(['*', '?', '[']) || path.to_lowercase().contains("role-os")
+        };
+        let mut words = programs::perhaps_read(&name, is_launcher, arguments);
+        words.retain(may_be);
+        if only_names {
+            self.world.names_keys |= words.iter().any(|word| word.contains("keys"));
+            return;
+        }
+        if self.world.names_keys && arguments.iter().any(|word| has_hole(word)) {
+            // What looked at the names of the keys may have printed them.
+            words.push(".role-os/keys".to_owned());
+        }
+        for path in words {
+            self.touch(Touch::Read, &path);
         }
     }
 

@@ -62,6 +62,11 @@ pub(super) fn touched(arguments: &[String]) -> Touches {
         "clone" | "worktree" | "submodule" | "init" => Touch::Fill,
         "hash-object" | "add" | "diff" | "stash" | "archive" | "blame" | "show" => Touch::Read,
         "config" => return found,
+        "grep" => {
+            let files = operands(rest).into_iter().skip(1);
+            found.extend(files.map(|path| (Touch::Read, inside(path))));
+            return found;
+        }
         verb if GIT_READS.contains(verb) => {
             let prefixes = value(rest, &["--prefix"]).into_iter();
             found.extend(prefixes.map(|path| (Touch::Fill, inside(path))));

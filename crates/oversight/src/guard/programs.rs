@@ -1,6 +1,7 @@
 //! Which words of a program are files that it reads, writes or removes. One function per family of programs.
 
 use actions::lookup::base_name;
+use actions::programs::CARRY_TEXT;
 use shell::words::{Names, names};
 
 use super::Touch;
@@ -12,10 +13,11 @@ use super::searches;
 /// Files with what is done to them; the directory is the program's own unless one is given.
 pub(crate) type Touches = Vec<(Touch, String)>;
 
-/// Programs that do not look into the files that they are given.
+/// Programs and builtins that print or keep their words, or look at names and metadata of files only.
 static NAMERS: Names = Names::new(names!(
     "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type man lsattr getfacl \
-    mountpoint pathchk namei pgrep pidof"
+    mountpoint pathchk namei pgrep pidof echo printf : true false cd pushd popd export declare typeset local readonly \
+    unset set shift exit return sleep kill find fd fdfind"
 ));
 
 /// Programs that only read the files that they are given.
@@ -36,9 +38,8 @@ static WRITERS: Names = Names::new(names!(
 
 /// Programs that only run or pass on what they are given; what they run is looked at by itself.
 static LAUNCHERS: Names = Names::new(names!(
-    "npx bunx uvx pipx find parallel ssh \
-    roleos roleos-hook roleos-watch echo printf exit return export declare local set cd pushd popd exec eval trap alias cross-env \
-    kill sleep claude codex gemini cursor-agent copilot"
+    "npx bunx uvx pipx parallel ssh roleos roleos-hook roleos-watch exec eval trap alias cross-env claude codex gemini \
+    cursor-agent copilot"
 ));
 
 /// Programs whose first word is a pattern or a script.
@@ -94,18 +95,31 @@ pub(super) fn value<'w>(arguments: &'w [String], options: &[&str]) -> Vec<&'w st
     found
 }
 
+/// Returns `true` if a program or builtin looks at the names of files only.
+pub(crate) fn only_names(name: &str) -> bool {
+    NAMERS.contains(name)
+}
+
 /// Returns the words beside its operands that a program may read as files, where keys count: all words of what starts
-/// others, the options of what only reads.
-pub(crate) fn perhaps_read<'w>(
-    name: &str,
-    is_launcher: bool,
-    arguments: &'w [String],
-) -> impl Iterator<Item = &'w str> {
-    let by_option = READERS.contains(name);
-    let words = arguments
-        .iter()
-        .filter(move |word| is_launcher || (by_option && word.starts_with('-')));
-    words.map(|word| word.rsplit(['=', '@']).next().unwrap_or(word))
+/// others, the options of what only reads, and else every part of every word, for a command or code can stand in one.
+pub(crate) fn perhaps_read(name: &str, is_launcher: bool, arguments: &[String]) -> Vec<String> {
+    let by_option = READERS.contains(name) || name == "git";
+    let mut found = Vec::new();
+    let mut is_text = false;
+    for word in arguments {
+        let is_prose = std::mem::replace(&mut is_text, CARRY_TEXT.contains(word.as_str()));
+        if is_launcher || (by_option && word.starts_with('-')) {
+            found.extend(word.rsplit(['=', '@']).next().map(str::to_owned));
+        } else if !by_option && !is_prose {
+            let is_end = |sign: char| sign.is_whitespace() || "=@:,;|&(){}<>$#".contains(sign);
+            // Quotes within a word join its parts, or end them.
+            for quotes in ["", " "] {
+                let word = word.replace(['"', '\'', '`'], quotes).replace('\\', "");
+                found.extend(word.split(is_end).map(str::to_owned));
+            }
+        }
+    }
+    found
 }
 
 /// All files that a program touches, as far as its words tell. `input` is what it reads, when that is known.
@@ -302,7 +316,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
             }
         }
         if matches!(name, "sed" | "gsed") {
-            found.extend(written_by_script(arguments));
+            found.extend(named_by_script(arguments));
         }
         return;
     }
@@ -352,14 +366,20 @@ fn mounted(arguments: &[String], found: &mut Touches) {
     }
 }
 
-/// `sed 's/a/b/w file'` and `sed 'w file'`.
-fn written_by_script(arguments: &[String]) -> Touches {
-    let scripts = arguments.iter().filter(|word| word.contains("w "));
-    scripts
-        .flat_map(|script| script.split("w ").skip(1))
-        .filter_map(|rest| rest.split(['\n', ';', '}']).next())
-        .map(|path| (Touch::Write, path.trim().to_owned()))
-        .collect()
+/// `sed 's/a/b/w file'`, `sed 'w file'` and `sed 'r file'`.
+fn named_by_script(arguments: &[String]) -> Touches {
+    let signs = |script: &String| -> Vec<(Touch, String)> {
+        let at = script.match_indices(['w', 'W', 'r', 'R']);
+        let named = at.filter_map(|(at, sign)| {
+            let rest = script.get(at.saturating_add(1)..)?;
+            let path = rest.split(['\n', ';', '}']).next()?.trim();
+            let is_read = sign.eq_ignore_ascii_case("r");
+            let touch = if is_read { Touch::Read } else { Touch::Write };
+            actions::mentions_guarded(path).then(|| (touch, path.to_owned()))
+        });
+        named.collect()
+    };
+    arguments.iter().flat_map(signs).collect()
 }
 
 /// Options that name a directory into which files are written, the same for most programs.
