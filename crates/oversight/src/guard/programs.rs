@@ -95,6 +95,12 @@ pub(super) fn value<'w>(arguments: &'w [String], options: &[&str]) -> Vec<&'w st
     found
 }
 
+/// Returns `true` if a program reads, copies, changes or removes the files that it is given.
+pub(crate) fn handles_files(name: &str) -> bool {
+    const OTHERS: &[&str] = names!("rm rmdir cp mv ln install rsync scp dd tar zip unzip");
+    READERS.contains(name) || WRITERS.contains(name) || OTHERS.contains(&name)
+}
+
 /// Returns `true` if a program or builtin looks at the names of files only.
 pub(crate) fn only_names(name: &str) -> bool {
     NAMERS.contains(name)

@@ -11,23 +11,20 @@ use serde_json::Value;
 
 use super::keys;
 use crate::act::sorted;
-use crate::evaluate::Evaluator;
 use crate::evaluate::run::program_name;
 use crate::evaluate::shells::is_shell;
 use crate::evaluate::wrapper::is_wrapper;
+use crate::evaluate::{Evaluator, is_interpreter};
 use crate::guard::inputs::{self, parts_of};
+use crate::guard::programs::handles_files;
 use shell::words::names;
 
 /// Parts of the names of fields that hold a command.
 const COMMANDS: &[&str] =
     names!("command commands cmd cmds script scripts bash shell sh run exec commandline");
 
-/// Fields that hold the name of a program, and its arguments.
-const PROGRAMS: &[&str] = names!("program executable exe binary bin command cmd tool");
-const ARGUMENTS: &[&str] = names!("args arguments argv params parameters arg subcommand verb");
-/// Fields that can hold a program, where its arguments stand elsewhere in the input.
-const SPREAD: &[&str] =
-    names!("program executable exe binary bin command cmd tool file filename path process name");
+/// Parts of the names of fields that hold a program or its arguments and nothing else.
+const CALLS: &[&str] = names!("program executable exe binary bin args arguments argv");
 
 /// Fields that hold code, whose strings can be commands.
 const CODE: &[&str] = names!("script js javascript");
@@ -74,8 +71,9 @@ const MAX_TEXT: usize = 16 * 1024;
 /// Longest line that can be a command in a field of another kind, and its longest part in words.
 const MAX_LINE: usize = 300;
 const MAX_WORDS: usize = 5;
-/// More programs and lists of arguments in different places are not put together.
-const MAX_SPREAD: usize = 4;
+/// More programs in one container are not followed, nor are more places for the arguments of each.
+const MAX_STARTS: usize = 4;
+const MAX_PLACES: usize = 16;
 /// More strings are not followed; the rest of the input counts as one that is not understood.
 const MAX_STRINGS: usize = 256;
 
@@ -105,9 +103,6 @@ pub(super) fn follow(evaluator: &mut Evaluator<'_>, tool: &str, input: &Value) {
         left: &mut left,
     };
     walk.value("", input);
-    if purpose != Purpose::People {
-        spread_call(evaluator, input);
-    }
 }
 
 /// What a tool does with the text that it is given.
@@ -144,12 +139,13 @@ impl Walk<'_, '_> {
             }
             Value::Array(items) => {
                 self.words(key, items);
+                self.container(key, value);
                 for item in items {
                     self.value(key, item);
                 }
             }
             Value::Object(entries) => {
-                call(self.evaluator, value);
+                self.container(key, value);
                 for (key, value) in entries {
                     self.string("", key);
                     if !matches!(value, Value::Null | Value::Bool(false)) {
@@ -186,12 +182,45 @@ impl Walk<'_, '_> {
             return;
         }
         self.string(key, &keys::joined(&words));
-        let begins = words
-            .first()
-            .is_some_and(|first| is_program(self.evaluator, first));
-        let parts = parts_of(key);
-        if begins && (self.may_run(&parts) || is_named(&parts, COMMANDS)) {
-            self.evaluator.perhaps(|this| this.run(&words));
+    }
+
+    /// `["git", ["push"]]`, `{"bin": "git", "options": {"sub": "push"}}`: the strings of a list or an object, in order and
+    /// at any depth, are the words of one command, whose program can stand at any place of an object.
+    fn container(&mut self, key: &str, value: &Value) {
+        let mut leaves = Vec::new();
+        collect(value, key, None, &mut leaves);
+        let text: Vec<&str> = leaves.iter().map(|leaf| leaf.text).collect();
+        if leaves.len() < 2 || leaves.len() > MAX_STRINGS {
+            return;
+        }
+        let calls = |leaf: &Leaf<'_>| leaf.is_in(COMMANDS) || leaf.is_in(CALLS);
+        let may_run = self.purpose != Purpose::People || leaves.iter().any(calls);
+        if !may_run || !may_start(self.evaluator, &text.join(" ")) {
+            return;
+        }
+        let is_first = |at: &usize| {
+            let list = leaves.get(*at).and_then(|leaf| leaf.list);
+            let before = at.checked_sub(1).and_then(|before| leaves.get(before));
+            list.is_none() || before.and_then(|before| before.list) != list
+        };
+        let starts = (0..leaves.len()).filter(is_first).filter(|at| {
+            let leaf = leaves.get(*at);
+            leaf.is_some_and(|leaf| can_begin(self.evaluator, leaf.text))
+        });
+        for at in starts.take(MAX_STARTS).collect::<Vec<_>>() {
+            let Some(start) = leaves.get(at) else {
+                continue;
+            };
+            for rest in arguments(&leaves, at) {
+                let is_call = calls(start) || rest.iter().any(|leaf| calls(leaf));
+                let mut words = vec![start.text.to_owned()];
+                rest.iter().for_each(|leaf| leaf.add_to(&mut words));
+                if is_call {
+                    self.evaluator.muted(|this| this.run(&words));
+                } else {
+                    self.evaluator.perhaps(|this| this.run(&words));
+                }
+            }
         }
     }
 
@@ -244,7 +273,7 @@ impl Walk<'_, '_> {
         if text.len() > MAX_TEXT {
             return;
         }
-        let typed = keys::lines(text);
+        let typed = keys::lines(&keys::spelled(text));
         if !may_start(self.evaluator, &typed) {
             return;
         }
@@ -334,83 +363,82 @@ fn has_path(input: &Value) -> bool {
         .is_some_and(|fields| fields.keys().any(is_path))
 }
 
-/// `{"process": {"exe": "git"}, "options": {"args": ["push"]}}`: a program and its arguments in different places.
-fn spread_call(evaluator: &mut Evaluator<'_>, input: &Value) {
-    let mut programs = Vec::new();
-    let mut arguments = Vec::new();
-    collect(evaluator, "", input, &mut programs, &mut arguments);
-    for program in programs.iter().take(MAX_SPREAD) {
-        for words in arguments.iter().take(MAX_SPREAD) {
-            let mut all = vec![program.clone()];
-            all.extend(words.iter().cloned());
-            evaluator.perhaps(|this| this.run(&all));
+/// A string of the input.
+struct Leaf<'v> {
+    /// The parts of the name of its field.
+    field: Vec<String>,
+    text: &'v str,
+    /// The outermost list in which it stands.
+    list: Option<usize>,
+}
+
+impl Leaf<'_> {
+    fn is_in(&self, names: &[&str]) -> bool {
+        is_named(&self.field, names)
+    }
+
+    /// Adds its words: a string in a list is one, any other can hold several.
+    fn add_to(&self, words: &mut Vec<String>) {
+        match self.list {
+            Some(_) => words.push(self.text.to_owned()),
+            None => words.extend(self.text.split_whitespace().map(str::to_owned)),
         }
     }
 }
 
-fn collect(
-    evaluator: &Evaluator<'_>,
-    key: &str,
-    value: &Value,
-    programs: &mut Vec<String>,
-    arguments: &mut Vec<Vec<String>>,
-) {
-    let parts = parts_of(key);
-    if is_named(&parts, ARGUMENTS) {
-        let words = words_in(value);
-        if !words.is_empty() {
-            arguments.push(words);
-        }
+/// Returns the lists of arguments that can belong to the program at `at`: what follows it in its own list, each other
+/// list or string, and all other strings together.
+fn arguments<'l, 'v>(leaves: &'l [Leaf<'v>], at: usize) -> Vec<Vec<&'l Leaf<'v>>> {
+    let list = leaves.get(at).and_then(|leaf| leaf.list);
+    if list.is_some() {
+        let own = leaves.iter().skip(at.saturating_add(1));
+        return vec![own.take_while(|leaf| leaf.list == list).collect()];
     }
+    let can_be = |leaf: &&Leaf<'_>| !leaf.is_in(OBJECTS) || actions::mentions_guarded(leaf.text);
+    let others = leaves.iter().enumerate().filter(|(other, _)| *other != at);
+    let others: Vec<&Leaf<'_>> = others.map(|(_, leaf)| leaf).filter(can_be).collect();
+    let is_same = |one: &&Leaf<'_>, two: &&Leaf<'_>| one.list.is_some() && one.list == two.list;
+    let places = others.chunk_by(is_same).take(MAX_PLACES).map(<[_]>::to_vec);
+    let places: Vec<_> = places.collect();
+    places.into_iter().chain([others]).collect()
+}
+
+/// Collects the strings of a value in order. A field that is switched on counts by its name.
+fn collect<'v>(value: &'v Value, key: &'v str, list: Option<usize>, leaves: &mut Vec<Leaf<'v>>) {
+    let field = parts_of(key);
+    if leaves.len() > MAX_STRINGS || is_named(&field, FOR_PEOPLE) || CONTENT.contains(&key) {
+        return;
+    }
+    let push = |text| leaves.push(Leaf { field, text, list });
     match value {
-        Value::String(text) if is_named(&parts, SPREAD) && is_program(evaluator, text) => {
-            programs.push(text.clone());
-        }
+        Value::String(text) => push(text.as_str()),
+        Value::Bool(true) => push(key),
         Value::Array(items) => {
-            for item in items.iter().take(MAX_STRINGS) {
-                collect(evaluator, key, item, programs, arguments);
-            }
+            let list = list.or(Some(leaves.len()));
+            let each = items.iter();
+            each.for_each(|item| collect(item, key, list, leaves));
         }
         Value::Object(entries) => {
-            for (key, value) in entries.iter().take(MAX_STRINGS) {
-                collect(evaluator, key, value, programs, arguments);
-            }
+            let each = entries.iter();
+            each.for_each(|(key, value)| collect(value, key, list, leaves));
         }
         _ => {}
     }
 }
 
-/// Returns the words of a list, of a map's values, or of one string.
-fn words_in(value: &Value) -> Vec<String> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    match value {
-        Value::String(text) => text.split_whitespace().map(str::to_owned).collect(),
-        Value::Array(items) => items.iter().filter_map(text).collect(),
-        Value::Object(entries) => entries.values().filter_map(text).collect(),
-        _ => Vec::new(),
-    }
+/// Returns `true` if a string is the name of a program that is gated, starts others or handles files.
+fn can_begin(evaluator: &Evaluator<'_>, word: &str) -> bool {
+    let name = program_name(word);
+    !word.contains(char::is_whitespace)
+        && (is_program(evaluator, word)
+            || is_wrapper(&name)
+            || is_shell(&name)
+            || is_interpreter(&name)
+            || handles_files(&name))
 }
 
 fn is_named(parts: &[String], names: &[&str]) -> bool {
     parts.iter().any(|part| names.contains(&part.as_str()))
-}
-
-/// `{"program": "git", "arguments": ["push"]}`.
-fn call(evaluator: &mut Evaluator<'_>, object: &Value) {
-    let field = |names: &[&str]| names.iter().find_map(|name| object.get(name));
-    let program = field(PROGRAMS).and_then(Value::as_str);
-    let Some((program, arguments)) = program.zip(field(ARGUMENTS)) else {
-        return;
-    };
-    let mut all = vec![program.to_owned()];
-    match arguments {
-        Value::String(text) => all.extend(text.split_whitespace().map(str::to_owned)),
-        Value::Array(items) => {
-            all.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
-        }
-        _ => return,
-    }
-    evaluator.run(&all);
 }
 
 /// Returns `true` if the name of a program that is gated, ours or an agent stands in a text.
@@ -450,7 +478,11 @@ fn reads_as_command(evaluator: &Evaluator<'_>, text: &str) -> bool {
         };
         // `timeout 5 git push`, `sh -c "git push"`: the program stands somewhere behind.
         let begins = if words.peek().is_some_and(starts_others) {
-            words.any(|word| is_program(evaluator, &word))
+            words.any(|word| is_program(evaluator, &word) || actions::mentions_guarded(&word))
+        } else if actions::mentions_guarded(part) {
+            words
+                .next()
+                .is_some_and(|first| can_begin(evaluator, &first))
         } else {
             words
                 .next()

@@ -330,3 +330,100 @@ fn a_text_that_cannot_be_read_is_asked_about() {
         );
     }
 }
+
+#[test]
+fn the_strings_of_a_tool_are_the_words_of_a_command_in_any_container() {
+    let key = ".role-os/keys/hmac";
+    let read = format!("cat {key}");
+    for (tool, input, expected) in [
+        (
+            "mcp__x__exec",
+            json!({"argv": ["bash", "-lc", read]}),
+            Verdict::Deny,
+        ),
+        ("mcp__x__exec", json!({"argv": ["cat", key]}), Verdict::Deny),
+        (
+            "mcp__x__exec",
+            json!({"argv": ["rm", "-rf", ".git"]}),
+            Verdict::Deny,
+        ),
+        (
+            "mcp__x__exec",
+            json!({"command": ["sudo", ["rm", "-rf"], [".git"]]}),
+            Verdict::Deny,
+        ),
+        (
+            "mcp__x__do",
+            json!({"words": ["rm", "-rf", ".git"]}),
+            Verdict::Ask,
+        ),
+        ("mcp__x__do", json!({"a": {"b": read}}), Verdict::Ask),
+        (
+            "mcp__x__do",
+            json!({"a": "rm", "b": "-rf", "path": ".git"}),
+            Verdict::Ask,
+        ),
+        (
+            "mcp__x__do",
+            json!({"env": {"A": "1"}, "run": {"program": "bash", "args": ["-c", read]}}),
+            Verdict::Deny,
+        ),
+        (
+            "mcp__x__do",
+            json!({"path": ".claude/settings", "ext": "json"}),
+            Verdict::Deny,
+        ),
+        (
+            "mcp__x__do",
+            json!({"dir": ".claude", "ext": "json", "stem": "settings"}),
+            Verdict::Deny,
+        ),
+        (
+            "mcp__x__do",
+            json!({"a": ".cla", "b": "ude/settings.json"}),
+            Verdict::Deny,
+        ),
+        (
+            "mcp__x__do",
+            json!({"p": [".claude/settings", ".json"]}),
+            Verdict::Deny,
+        ),
+        ("mcp__x__do", json!({"p": [".mcp", "json"]}), Verdict::Deny),
+        (
+            "mcp__x__do",
+            json!({"p": ["src", "settings", "json"]}),
+            Verdict::Allow,
+        ),
+        (
+            "mcp__x__do",
+            json!({"file": ".claude/commands/a.md", "kind": "settings"}),
+            Verdict::Allow,
+        ),
+        (
+            "mcp__x__do",
+            json!({"argv": ["ls", "-la", ".git"]}),
+            Verdict::Allow,
+        ),
+        (
+            "mcp__x__do",
+            json!({"text": "look at .claude/settings.json for the hook and its options"}),
+            Verdict::Allow,
+        ),
+    ] {
+        let now = Timestamp::UNIX_EPOCH;
+        let decision = decide_tool(
+            &policy(),
+            tool,
+            &input,
+            PLACE,
+            &Machine,
+            &Grants::none(),
+            now,
+        );
+        assert_eq!(
+            decision.verdict, expected,
+            "{tool} {input} {:?}",
+            decision.reasons
+        );
+    }
+}

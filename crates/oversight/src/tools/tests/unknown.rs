@@ -296,6 +296,15 @@ fn a_program_and_its_arguments_in_different_places_are_one_command() {
         json!({"file": "git", "argv": ["push"]}),
         json!({"exe": "npm", "args": {"0": "publish"}}),
         json!({"spec": [{"program": {"path": "/usr/bin/git"}}, {"arguments": ["push"]}]}),
+        json!({"command": ["git", "-c", "x.y=z", ["push"]]}),
+        json!({"bin": "git", "sub": "push"}),
+        json!({"bin": "git", "dir": "x", "sub": "push"}),
+        json!({"argv0": "git", "argv1": "push"}),
+        json!({"argv0": "git", "argv1": "-C", "argv2": "x", "argv3": "push"}),
+        json!({"sub": "push", "zbin": "git"}),
+        json!({"argv": ["timeout", "5", "git", "push"]}),
+        json!({"x": [["bash"], ["-c", "git push"]]}),
+        json!({"bin": "git", "push": true}),
     ] {
         let decision = decide("mcp__any__work", &input);
         assert!(decision.verdict >= Verdict::Ask, "{input}");
@@ -435,6 +444,7 @@ fn a_string_is_read_as_a_shell_and_a_terminal_read_it() {
         json!(["g", "i", "t", " ", "p", "u", "s", "h", "Enter"]),
         json!(["git", "Space", "push", "Enter"]),
         json!(["git push", "C-m"]),
+        json!(["git Space push Enter"]),
         json!(["C-c", "git push", "\r"]),
     ] {
         is_act("mcp__tmux__send_keys", &json!({ "keys": keys }), "git:push");
