@@ -96,6 +96,13 @@ impl Evaluator<'_> {
         if self.guard.is_none() {
             return;
         }
+        if is_launcher {
+            let mut found = Vec::new();
+            programs::outputs(name, arguments, &mut found);
+            found
+                .iter()
+                .for_each(|(touch, path)| self.touch(*touch, path));
+        }
         if name == "roleos" {
             if let Some(guarded) = own::command(arguments) {
                 self.guarded(guarded);
@@ -191,7 +198,7 @@ impl Evaluator<'_> {
             .range("GIT_".to_owned().."GIT`".to_owned());
         let names = exported.filter(|(_, variable)| variable.exported);
         let values = names.filter_map(|(name, _)| self.state.get(name));
-        values.filter(|value| value.contains('/')).collect()
+        values.filter(|value| !value.contains(' ')).collect()
     }
 
     /// `cp /usr/bin/git x`: a program of the system under another name.

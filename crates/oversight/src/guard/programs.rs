@@ -359,6 +359,11 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
 
 /// Paths that a container sees under another name: `-v path:/x`, `--mount source=path,…`.
 fn mounted(arguments: &[String], found: &mut Touches) {
+    if let Some(at) = arguments.iter().position(|word| word == "cp") {
+        let words = operands(arguments.get(at.saturating_add(1)..).unwrap_or_default());
+        let local = words.iter().filter(|path| !is_remote(path));
+        found.extend(local.map(|path| (Touch::Given, (*path).clone())));
+    }
     for volume in value(arguments, &["-v", "--volume"]) {
         let path = volume.split(':').next().unwrap_or(volume);
         let only_read = volume.ends_with(":ro");
@@ -395,7 +400,7 @@ const DIRECTORIES: &[&str] = names!(
 );
 
 /// Options that name the file that is written, the same for most programs.
-fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
+pub(crate) fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
     const NONE: &[&str] = names!(
         "grep egrep fgrep rg ls find ps set ssh test git scp rsync tar zip unzip cp mv id mount chmod"
     );
