@@ -17,6 +17,7 @@ impl Evaluator<'_> {
         Some(match name {
             ":" | "true" => Outcome::quiet(Some(true)),
             "false" => Outcome::quiet(Some(false)),
+            "pwd" => Outcome::prints(format!("{}\n", self.state.directory)),
             "cd" | "pushd" => self.change_directory(arguments),
             "popd" => {
                 self.state.directory = HOLE.to_string().into();

@@ -449,3 +449,42 @@ fn the_strings_of_a_tool_are_the_words_of_a_command_in_any_container() {
         );
     }
 }
+
+#[test]
+fn recipes_in_a_container_are_its_own_business_unless_it_gets_credentials() {
+    let verdict = |command: &str| {
+        let now = Timestamp::UNIX_EPOCH;
+        let decision = decide_command(&policy(), command, PLACE, &Machine, &Grants::none(), now);
+        println!("{command}: {:?}", decision.reasons);
+        decision.verdict
+    };
+    for command in [
+        "docker run --rm -v $PWD:/app -w /app node:22 npm test",
+        "docker run --rm -v $(pwd):/app -w /app node:22 npm run build",
+        "docker compose run --rm web python manage.py migrate",
+        "docker-compose run web rake db:migrate",
+        "kubectl exec deploy/web -- python manage.py migrate",
+        "docker compose exec -T web coverage run -m pytest",
+        "podman run -v .:/src -w /src gcc make -j4",
+    ] {
+        assert_eq!(verdict(command), Verdict::Allow, "{command}");
+    }
+    for command in [
+        "docker run -v ~/.ssh:/root/.ssh x npm test",
+        "docker run -v $HOME:/h x npm test",
+        "docker run -v /:/h x make",
+        "docker run -v $X:/h x make",
+        "docker run -e NPM_TOKEN x npm run release",
+        "docker run --env-file .env x make",
+        "docker run --privileged x make",
+        "docker run -v /var/run/docker.sock:/s x make",
+        "docker run x python -c 'import x; x.y()'",
+        "docker run x sh -c \"$CODE\"",
+        "docker run -i x python - < a.py",
+        "tmux new-session -d 'npm run dev'",
+        "ssh host make deploy",
+    ] {
+        assert!(verdict(command) >= Verdict::Ask, "{command}");
+    }
+    assert_eq!(verdict("docker run x npm publish"), Verdict::Deny);
+}
