@@ -291,7 +291,7 @@ fn written_attributes(evaluator: &mut Evaluator<'_>, input: &Value) {
     }
 }
 
-fn collect_texts<'v>(input: &'v Value, texts: &mut Vec<&'v str>) {
+pub(crate) fn collect_texts<'v>(input: &'v Value, texts: &mut Vec<&'v str>) {
     match input {
         Value::String(text) => texts.push(text),
         Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),

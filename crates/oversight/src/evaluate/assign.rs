@@ -168,7 +168,8 @@ impl Evaluator<'_> {
                 &format!("{name}={text}"),
             );
         }
-        if is_source || is_option || is_program {
+        let is_read = matches!(name, "HISTFILE" | "INPUTRC");
+        if is_source || is_option || is_program || is_read {
             self.touch(Touch::Read, &text);
             self.muted(|this| this.shell_text(text.trim_start_matches('|')));
         }

@@ -4,7 +4,9 @@ use crate::guard::inputs::patched;
 use crate::guard::{
     Guarded, Touch, agents, git_settings, links, own, processes, programs, snapshots, softened,
 };
-use actions::lookup::absolute;
+use crate::verdict::Verdict;
+use actions::lookup::{absolute, base_name};
+use shell::pattern;
 use shell::value::has_hole;
 
 use super::{Evaluator, remote, shells, wrapper};
@@ -135,11 +137,12 @@ impl Evaluator<'_> {
     /// Refuses words that name a key, unless the program or builtin looks at names only.
     pub(crate) fn guard_keys(&mut self, program: &str, arguments: &[String]) {
         let name = super::run::program_name(program);
-        if self.guard.is_none() || remote::HANDLED.contains(&name.as_str()) {
+        let Some(guard) = self.guard else {
             return;
-        }
-        let only_names = programs::only_names(&name);
+        };
+        let only_names = programs::only_names(&name, arguments);
         let is_launcher = only_names
+            || remote::HANDLED.contains(&name.as_str())
             || wrapper::is_wrapper(&name)
             || shells::is_shell(&name)
             || matches!(name.as_str(), "eval" | "trap");
@@ -150,9 +153,31 @@ impl Evaluator<'_> {
         let mut words = programs::perhaps_read(&name, is_launcher, arguments);
         words.retain(may_be);
         if only_names {
-            self.world.names_keys |= words.iter().any(|word| word.contains("keys"));
+            let keys = match arguments.iter().any(|word| word.ends_with("name")) {
+                true => guard.keys_below(&self.state.directory, &self.world.lookup),
+                false => Vec::new(),
+            };
+            let is_key = |word: &String| {
+                let names = keys.iter().map(|key| base_name(key));
+                word.len() > 2 && names.into_iter().any(|name| pattern::matches(word, name))
+            };
+            let directory = &self.state.directory;
+            let holds_keys = |word: &String| {
+                let lookup = &self.world.lookup;
+                let found = guard.judge(Touch::Take, word, directory, &self.home, lookup);
+                found.is_some_and(|found| found.verdict == Verdict::Deny)
+            };
+            let names_keys = words.iter().any(holds_keys) || arguments.iter().any(is_key);
+            self.world.names_keys |= names_keys;
             return;
         }
+        let exported = self
+            .state
+            .variables
+            .iter()
+            .filter(|(_, variable)| variable.exported);
+        let exported = exported.filter_map(|(name, _)| self.state.get(name));
+        words.extend(exported.filter(|value| value.contains("role-os")));
         if self.world.names_keys && arguments.iter().any(|word| has_hole(word)) {
             // What looked at the names of the keys may have printed them.
             words.push(".role-os/keys".to_owned());

@@ -42,8 +42,10 @@ pub(super) fn touched(arguments: &[String]) -> Touches {
         rest,
         &["-F", "--file", "--template", "--pathspec-from-file"],
     );
-    if verb != "config" {
-        found.extend(messages.iter().map(|path| (Touch::Read, inside(path))));
+    found.extend(messages.iter().map(|path| (Touch::Read, inside(path))));
+    if verb == "config" {
+        let files = value(rest, &["-f"]).into_iter();
+        found.extend(files.map(|path| (Touch::Read, inside(path))));
     }
     let own: &[&str] = match verb.as_str() {
         "archive" | "format-patch" | "bugreport" | "diagnose" | "mailsplit" | "index-pack" => {

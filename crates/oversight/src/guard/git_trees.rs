@@ -38,6 +38,12 @@ pub(crate) fn written(arguments: &[String]) -> Vec<Tree> {
             .map(|name| merged(name))
             .collect(),
         "cherry-pick" | "revert" => replayed(verb, rest),
+        // The repository itself can be listed.
+        "pull" if operands(rest).first().is_some_and(|from| *from == ".") => operands(rest)
+            .into_iter()
+            .skip(1)
+            .map(|name| merged(name))
+            .collect(),
         "bisect" => operands(rest)
             .into_iter()
             .skip(1)

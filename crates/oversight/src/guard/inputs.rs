@@ -181,9 +181,11 @@ fn every(
             }
         }
         Value::Object(entries) => {
-            let texts: Vec<&str> = entries.values().filter_map(Value::as_str).collect();
+            let mut texts = Vec::new();
+            crate::tools::collect_texts(input, &mut texts);
             found.extend(in_parts(&texts).into_iter().map(|path| (touch, path)));
-            let beside: Vec<String> = texts.into_iter().filter_map(folder).collect();
+            let texts = entries.values().filter_map(Value::as_str);
+            let beside: Vec<String> = texts.filter_map(folder).collect();
             for (key, value) in entries {
                 found.extend(as_path(key).map(|path| (touch, path)));
                 let joined = above.iter().filter_map(|folder| below(folder, key));

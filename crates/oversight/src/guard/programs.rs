@@ -15,14 +15,14 @@ pub(crate) type Touches = Vec<(Touch, String)>;
 
 /// Programs and builtins that print or keep their words, or look at names and metadata of files only.
 static NAMERS: Names = Names::new(names!(
-    "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type man lsattr getfacl \
+    "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type lsattr getfacl \
     mountpoint pathchk namei pgrep pidof echo printf : true false cd pushd popd export declare typeset local readonly \
     unset set shift exit return sleep kill find fd fdfind"
 ));
 
 /// Programs that only read the files that they are given.
 static READERS: Names = Names::new(names!(
-    "cat bat batcat less more head tail tac nl od hexdump strings file wc \
+    "cat bat batcat man less more head tail tac nl od hexdump strings file wc \
     grep egrep fgrep rg ag ack diff cmp comm sort cut tr column jq yq awk gawk mawk sed gsed md5sum sha1sum sha256sum sha512sum shasum cksum b2sum b3sum base64 base32 gbase64 basenc uuencode \
     openssl gpg source . glow view fold fmt paste join rev iconv expand pr look xargs strace ltrace \
     delta difft colordiff bcat xxd uniq cksum sum zcat gzcat sops age hexyl \
@@ -101,9 +101,10 @@ pub(crate) fn handles_files(name: &str) -> bool {
     READERS.contains(name) || WRITERS.contains(name) || OTHERS.contains(&name)
 }
 
-/// Returns `true` if a program or builtin looks at the names of files only.
-pub(crate) fn only_names(name: &str) -> bool {
-    NAMERS.contains(name)
+/// Returns `true` if a program or builtin looks at the names of files only, which it is not given in a file.
+pub(crate) fn only_names(name: &str, arguments: &[String]) -> bool {
+    let from_file = |word: &String| word.starts_with('-') && word.contains("from");
+    NAMERS.contains(name) && !arguments.iter().any(from_file)
 }
 
 /// Returns the words beside its operands that a program may read as files, where keys count: all words of what starts
@@ -116,6 +117,8 @@ pub(crate) fn perhaps_read(name: &str, is_launcher: bool, arguments: &[String]) 
         let is_prose = std::mem::replace(&mut is_text, CARRY_TEXT.contains(word.as_str()));
         if is_launcher || (by_option && word.starts_with('-')) {
             found.extend(word.rsplit(['=', '@']).next().map(str::to_owned));
+            let glued = word.find(['.', '/']).filter(|_| word.starts_with('-'));
+            found.extend(glued.and_then(|at| word.get(at..)).map(str::to_owned));
         } else if !by_option && !is_prose {
             let is_end = |sign: char| sign.is_whitespace() || "=@:,;|&(){}<>$#".contains(sign);
             // Quotes within a word join its parts, or end them.

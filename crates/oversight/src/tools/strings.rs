@@ -188,7 +188,8 @@ impl Walk<'_, '_> {
     /// at any depth, are the words of one command, whose program can stand at any place of an object.
     fn container(&mut self, key: &str, value: &Value) {
         let mut leaves = Vec::new();
-        collect(value, key, None, &mut leaves);
+        let named = |key: &str| is_program(self.evaluator, key);
+        collect(value, key, &named, None, &mut leaves);
         let text: Vec<&str> = leaves.iter().map(|leaf| leaf.text).collect();
         if leaves.len() < 2 || leaves.len() > MAX_STRINGS {
             return;
@@ -230,7 +231,7 @@ impl Walk<'_, '_> {
         let may_act = self.may_run(&parts)
             && !is_named(&parts, OBJECTS)
             && !is_named(&parts, FOR_PEOPLE)
-            && !CONTENT.contains(&key);
+            && !holds_content(key);
         if !may_act && !is_named(&parts, COMMANDS) {
             return;
         }
@@ -282,7 +283,7 @@ impl Walk<'_, '_> {
         };
         *self.left = rest;
         let parts = parts_of(key);
-        if !CONTENT.contains(&key)
+        if !holds_content(key)
             && let Some(inner) = inputs::json_in(text)
         {
             return self.value(key, &inner);
@@ -291,10 +292,10 @@ impl Walk<'_, '_> {
         let is_typed = typed != text;
         if is_named(&parts, COMMANDS) {
             self.evaluator.shell_text(text);
-        } else if may_run && !CONTENT.contains(&key) && reads_as_command(self.evaluator, text) {
+        } else if may_run && !holds_content(key) && reads_as_command(self.evaluator, text) {
             self.evaluator.perhaps(|this| this.shell_text(text));
         }
-        if is_named(&parts, COMMANDS) || (may_run && !CONTENT.contains(&key)) {
+        if is_named(&parts, COMMANDS) || (may_run && !holds_content(key)) {
             // Several lines of plain text are a text; those of a tool that runs things, or that are typed, are commands.
             let is_many = is_typed || (self.purpose == Purpose::Runs && text.trim().contains('\n'));
             for line in typed.lines().filter(|_| is_many).take(MAX_STRINGS) {
@@ -304,7 +305,7 @@ impl Walk<'_, '_> {
                 }
             }
         }
-        let is_content = self.writes_file && CONTENT.contains(&key);
+        let is_content = self.writes_file && holds_content(key);
         let starts = may_run && !is_content && STARTS.iter().any(|start| text.contains(start));
         if is_named(&parts, CODE) || starts {
             self.code(text);
@@ -390,9 +391,12 @@ impl Leaf<'_> {
 /// list or string, and all other strings together.
 fn arguments<'l, 'v>(leaves: &'l [Leaf<'v>], at: usize) -> Vec<Vec<&'l Leaf<'v>>> {
     let list = leaves.get(at).and_then(|leaf| leaf.list);
-    if list.is_some() {
-        let own = leaves.iter().skip(at.saturating_add(1));
-        return vec![own.take_while(|leaf| leaf.list == list).collect()];
+    let own = leaves.iter().skip(at.saturating_add(1));
+    let own: Vec<_> = own
+        .take_while(|leaf| list.is_some() && leaf.list == list)
+        .collect();
+    if !own.is_empty() {
+        return vec![own];
     }
     let can_be = |leaf: &&Leaf<'_>| !leaf.is_in(OBJECTS) || actions::mentions_guarded(leaf.text);
     let others = leaves.iter().enumerate().filter(|(other, _)| *other != at);
@@ -404,9 +408,15 @@ fn arguments<'l, 'v>(leaves: &'l [Leaf<'v>], at: usize) -> Vec<Vec<&'l Leaf<'v>>
 }
 
 /// Collects the strings of a value in order. A field that is switched on counts by its name.
-fn collect<'v>(value: &'v Value, key: &'v str, list: Option<usize>, leaves: &mut Vec<Leaf<'v>>) {
+fn collect<'v>(
+    value: &'v Value,
+    key: &'v str,
+    is_program: &dyn Fn(&str) -> bool,
+    list: Option<usize>,
+    leaves: &mut Vec<Leaf<'v>>,
+) {
     let field = parts_of(key);
-    if leaves.len() > MAX_STRINGS || is_named(&field, FOR_PEOPLE) || CONTENT.contains(&key) {
+    if leaves.len() > MAX_STRINGS || is_named(&field, FOR_PEOPLE) || holds_content(key) {
         return;
     }
     let push = |text| leaves.push(Leaf { field, text, list });
@@ -416,11 +426,20 @@ fn collect<'v>(value: &'v Value, key: &'v str, list: Option<usize>, leaves: &mut
         Value::Array(items) => {
             let list = list.or(Some(leaves.len()));
             let each = items.iter();
-            each.for_each(|item| collect(item, key, list, leaves));
+            each.for_each(|item| collect(item, key, is_program, list, leaves));
         }
         Value::Object(entries) => {
-            let each = entries.iter();
-            each.for_each(|(key, value)| collect(value, key, list, leaves));
+            for (key, value) in entries {
+                if is_program(key) {
+                    let field = Vec::new();
+                    leaves.push(Leaf {
+                        field,
+                        text: key,
+                        list,
+                    });
+                }
+                collect(value, key, is_program, list, leaves);
+            }
         }
         _ => {}
     }
@@ -435,6 +454,12 @@ fn can_begin(evaluator: &Evaluator<'_>, word: &str) -> bool {
             || is_shell(&name)
             || is_interpreter(&name)
             || handles_files(&name))
+}
+
+/// Returns `true` if a field holds the content of a file, or what is put in its place: `newText`.
+fn holds_content(key: &str) -> bool {
+    let is_text = |parts: &[String]| matches!(parts, [age, text] if matches!(age.as_str(), "old" | "new") && text == "text");
+    CONTENT.contains(&key) || is_text(&parts_of(key))
 }
 
 fn is_named(parts: &[String], names: &[&str]) -> bool {
@@ -466,6 +491,10 @@ fn reads_as_command(evaluator: &Evaluator<'_>, text: &str) -> bool {
         .map(str::trim)
         .filter(|part| !part.is_empty());
     parts.into_iter().any(|part| {
+        // `g=git; $g push`.
+        if part.starts_with('$') && line.contains('=') {
+            return true;
+        }
         let bare = |word: &'_ str| word.trim_matches(['"', '\'', '(', '{']).to_owned();
         let mut words = part
             .split_whitespace()

@@ -214,6 +214,8 @@ fn mounting_over_things_and_ending_the_guard_is_refused() {
             "docker container cp c:/x .claude/settings.json",
             "docker cp .role-os/keys/hmac c:/x",
             "history -w .mcp.json",
+            "flock .mcp.json true",
+            "xvfb-run -e .mcp.json ls",
             "history -a .claude/settings.json",
             "GIT_TRACE2_EVENT=.mcp.json git status",
             "env GIT_TRACE2=.mcp.json git status",
@@ -411,6 +413,16 @@ fn the_strings_of_a_tool_are_the_words_of_a_command_in_any_container() {
             Verdict::Deny,
         ),
         ("mcp__x__do", json!({"p": [".mcp", "json"]}), Verdict::Deny),
+        (
+            "mcp__x__do",
+            json!({"folder": {"name": ".claude"}, "file": {"name": "settings.json"}}),
+            Verdict::Deny,
+        ),
+        (
+            "mcp__fs__edit_file",
+            json!({"path": "a.md", "edits": [{"oldText": "git", "newText": "git push"}]}),
+            Verdict::Allow,
+        ),
         (
             "mcp__x__do",
             json!({"p": ["src", "settings", "json"]}),

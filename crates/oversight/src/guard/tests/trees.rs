@@ -251,6 +251,7 @@ fn a_commit_that_holds_a_setting_is_refused_however_it_is_taken() {
         "git diff HEAD ev | patch -p1",
         "git format-patch -1 --stdout ev | git am",
         "git log -p -1 ev | git apply",
+        "git pull . ev",
     ] {
         assert_eq!(verdict(command), Verdict::Deny, "{command}");
     }

@@ -305,6 +305,10 @@ fn a_program_and_its_arguments_in_different_places_are_one_command() {
         json!({"argv": ["timeout", "5", "git", "push"]}),
         json!({"x": [["bash"], ["-c", "git push"]]}),
         json!({"bin": "git", "push": true}),
+        json!({"a": ["npm"], "b": ["publish"]}),
+        json!({"git": "push"}),
+        json!({"cmd": {"git": {"push": true}}}),
+        json!({"c": "g=git; $g push"}),
     ] {
         let decision = decide("mcp__any__work", &input);
         assert!(decision.verdict >= Verdict::Ask, "{input}");
