@@ -357,93 +357,31 @@ fn a_text_that_cannot_be_read_is_asked_about() {
 
 #[test]
 fn the_strings_of_a_tool_are_the_words_of_a_command_in_any_container() {
-    let key = ".role-os/keys/hmac";
-    let read = format!("cat {key}");
-    for (tool, input, expected) in [
-        (
-            "mcp__x__exec",
-            json!({"argv": ["bash", "-lc", read]}),
-            Verdict::Deny,
-        ),
-        ("mcp__x__exec", json!({"argv": ["cat", key]}), Verdict::Deny),
-        (
-            "mcp__x__exec",
-            json!({"argv": ["rm", "-rf", ".git"]}),
-            Verdict::Deny,
-        ),
-        (
-            "mcp__x__exec",
-            json!({"command": ["sudo", ["rm", "-rf"], [".git"]]}),
-            Verdict::Deny,
-        ),
-        (
-            "mcp__x__do",
-            json!({"words": ["rm", "-rf", ".git"]}),
-            Verdict::Ask,
-        ),
-        ("mcp__x__do", json!({"a": {"b": read}}), Verdict::Ask),
-        (
-            "mcp__x__do",
-            json!({"a": "rm", "b": "-rf", "path": ".git"}),
-            Verdict::Ask,
-        ),
-        (
-            "mcp__x__do",
-            json!({"env": {"A": "1"}, "run": {"program": "bash", "args": ["-c", read]}}),
-            Verdict::Deny,
-        ),
-        (
-            "mcp__x__do",
-            json!({"path": ".claude/settings", "ext": "json"}),
-            Verdict::Deny,
-        ),
-        (
-            "mcp__x__do",
-            json!({"dir": ".claude", "ext": "json", "stem": "settings"}),
-            Verdict::Deny,
-        ),
-        (
-            "mcp__x__do",
-            json!({"a": ".cla", "b": "ude/settings.json"}),
-            Verdict::Deny,
-        ),
-        (
-            "mcp__x__do",
-            json!({"p": [".claude/settings", ".json"]}),
-            Verdict::Deny,
-        ),
-        ("mcp__x__do", json!({"p": [".mcp", "json"]}), Verdict::Deny),
-        (
-            "mcp__x__do",
-            json!({"folder": {"name": ".claude"}, "file": {"name": "settings.json"}}),
-            Verdict::Deny,
-        ),
-        (
-            "mcp__fs__edit_file",
-            json!({"path": "a.md", "edits": [{"oldText": "git", "newText": "git push"}]}),
-            Verdict::Allow,
-        ),
-        (
-            "mcp__x__do",
-            json!({"p": ["src", "settings", "json"]}),
-            Verdict::Allow,
-        ),
-        (
-            "mcp__x__do",
-            json!({"file": ".claude/commands/a.md", "kind": "settings"}),
-            Verdict::Allow,
-        ),
-        (
-            "mcp__x__do",
-            json!({"argv": ["ls", "-la", ".git"]}),
-            Verdict::Allow,
-        ),
-        (
-            "mcp__x__do",
-            json!({"text": "look at .claude/settings.json for the hook and its options"}),
-            Verdict::Allow,
-        ),
-    ] {
+    let cases = r#"
+deny mcp__x__exec {"argv": ["bash", "-lc", "cat .role-os/keys/hmac"]}
+deny mcp__x__exec {"argv": ["cat", ".role-os/keys/hmac"]}
+deny mcp__x__exec {"argv": ["rm", "-rf", ".git"]}
+deny mcp__x__exec {"command": ["sudo", ["rm", "-rf"], [".git"]]}
+ask mcp__x__do {"words": ["rm", "-rf", ".git"]}
+ask mcp__x__do {"a": {"b": "cat .role-os/keys/hmac"}}
+ask mcp__x__do {"a": "rm", "b": "-rf", "path": ".git"}
+deny mcp__x__do {"env": {"A": "1"}, "run": {"program": "bash", "args": ["-c", "cat .role-os/keys/hmac"]}}
+deny mcp__x__do {"path": ".claude/settings", "ext": "json"}
+deny mcp__x__do {"dir": ".claude", "ext": "json", "stem": "settings"}
+deny mcp__x__do {"a": ".cla", "b": "ude/settings.json"}
+deny mcp__x__do {"p": [".claude/settings", ".json"]}
+deny mcp__x__do {"p": [".mcp", "json"]}
+deny mcp__x__do {"folder": {"name": ".claude"}, "file": {"name": "settings.json"}}
+allow mcp__fs__edit_file {"path": "a.md", "edits": [{"oldText": "git", "newText": "git push"}]}
+allow mcp__x__do {"p": ["src", "settings", "json"]}
+allow mcp__x__do {"file": ".claude/commands/a.md", "kind": "settings"}
+allow mcp__x__do {"argv": ["ls", "-la", ".git"]}
+allow mcp__x__do {"text": "look at .claude/settings.json for the hook and its options"}
+"#;
+    for case in cases.trim().lines() {
+        let mut parts = case.splitn(3, ' ');
+        let [expected, tool, input] = [(); 3].map(|()| parts.next().unwrap());
+        let input = serde_json::from_str(input).unwrap();
         let now = Timestamp::UNIX_EPOCH;
         let decision = decide_tool(
             &policy(),
@@ -454,11 +392,8 @@ fn the_strings_of_a_tool_are_the_words_of_a_command_in_any_container() {
             &Grants::none(),
             now,
         );
-        assert_eq!(
-            decision.verdict, expected,
-            "{tool} {input} {:?}",
-            decision.reasons
-        );
+        let verdict = format!("{:?}", decision.verdict).to_lowercase();
+        assert_eq!(verdict, expected, "{case} {:?}", decision.reasons);
     }
 }
 
@@ -466,9 +401,7 @@ fn the_strings_of_a_tool_are_the_words_of_a_command_in_any_container() {
 fn recipes_in_a_container_are_its_own_business_unless_it_gets_credentials() {
     let verdict = |command: &str| {
         let now = Timestamp::UNIX_EPOCH;
-        let decision = decide_command(&policy(), command, PLACE, &Machine, &Grants::none(), now);
-        println!("{command}: {:?}", decision.reasons);
-        decision.verdict
+        decide_command(&policy(), command, PLACE, &Machine, &Grants::none(), now).verdict
     };
     for command in [
         "docker run --rm -v $PWD:/app -w /app node:22 npm test",
