@@ -319,9 +319,9 @@ impl Request {
     fn redirect(&mut self, option: &str, value: &str) {
         let host = match option {
             "-x" | "--proxy" | "--preproxy" => value,
-            "--connect-to" => value.splitn(4, ':').nth(2).unwrap_or_default(),
+            "--connect-to" => value.split(':').nth(2).unwrap_or_default(),
             "--resolve" => value
-                .splitn(3, ':')
+                .split(':')
                 .next()
                 .unwrap_or_default()
                 .trim_start_matches(['+', '-']),

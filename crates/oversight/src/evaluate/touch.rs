@@ -151,6 +151,11 @@ impl Evaluator<'_> {
             in_ours || path.contains(['*', '?', '[']) || path.to_lowercase().contains("role-os")
         };
         let mut words = programs::perhaps_read(&name, is_launcher, arguments);
+        if super::is_interpreter(&name) || matches!(name.as_str(), "cpio" | "pax") {
+            // Code, or the names of files.
+            let input: Vec<String> = self.state.input().cloned().into_iter().collect();
+            words.extend(programs::perhaps_read(&name, false, &input));
+        }
         words.retain(may_be);
         if only_names {
             let keys = match arguments.iter().any(|word| word.ends_with("name")) {

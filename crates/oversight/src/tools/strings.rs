@@ -11,12 +11,14 @@ use serde_json::Value;
 
 use super::keys;
 use crate::act::sorted;
+use crate::evaluate::remote;
 use crate::evaluate::run::program_name;
 use crate::evaluate::shells::is_shell;
 use crate::evaluate::wrapper::is_wrapper;
 use crate::evaluate::{Evaluator, is_interpreter};
 use crate::guard::inputs::{self, parts_of};
 use crate::guard::programs::handles_files;
+use actions::programs::{ENVIRONMENTS, PACKAGES};
 use shell::words::names;
 
 /// Parts of the names of fields that hold a command.
@@ -206,7 +208,10 @@ impl Walk<'_, '_> {
         };
         let starts = (0..leaves.len()).filter(is_first).filter(|at| {
             let leaf = leaves.get(*at);
-            leaf.is_some_and(|leaf| can_begin(self.evaluator, leaf.text))
+            leaf.is_some_and(|leaf| match leaf.list {
+                Some(_) => can_begin(self.evaluator, leaf.text),
+                None => can_begin(self.evaluator, leaf.first_word()),
+            })
         });
         for at in starts.take(MAX_STARTS).collect::<Vec<_>>() {
             let Some(start) = leaves.get(at) else {
@@ -214,7 +219,8 @@ impl Walk<'_, '_> {
             };
             for rest in arguments(&leaves, at) {
                 let is_call = calls(start) || rest.iter().any(|leaf| calls(leaf));
-                let mut words = vec![start.text.to_owned()];
+                let mut words = Vec::new();
+                start.add_to(&mut words);
                 rest.iter().for_each(|leaf| leaf.add_to(&mut words));
                 if is_call {
                     self.evaluator.muted(|this| this.run(&words));
@@ -378,6 +384,10 @@ impl Leaf<'_> {
         is_named(&self.field, names)
     }
 
+    fn first_word(&self) -> &str {
+        self.text.split_whitespace().next().unwrap_or_default()
+    }
+
     /// Adds its words: a string in a list is one, any other can hold several.
     fn add_to(&self, words: &mut Vec<String>) {
         match self.list {
@@ -453,6 +463,11 @@ fn can_begin(evaluator: &Evaluator<'_>, word: &str) -> bool {
             || is_wrapper(&name)
             || is_shell(&name)
             || is_interpreter(&name)
+            || remote::HANDLED.contains(&name.as_str())
+            || PACKAGES.iter().any(|(program, _)| *program == name)
+            || ENVIRONMENTS
+                .iter()
+                .any(|(programs, _)| programs.contains(&name.as_str()))
             || handles_files(&name))
 }
 

@@ -405,6 +405,8 @@ fn a_key_is_read_by_whatever_is_not_known_to_look_at_names_only() {
         "git config -f K --list",
         "git log -OK",
         "man ./K",
+        "cpio -o <<< K",
+        "tclsh <<< 'puts [read [open K]]'",
         "du --files0-from=K",
         "find -files0-from K",
         "cd .role-os/keys && frobnicate 'x approval/x'",
