@@ -3,6 +3,7 @@
 //! An MCP server may also run commands or programs for the agent; those are followed like any other. PowerShell is not
 //! read.
 
+mod containers;
 mod keys;
 mod strings;
 

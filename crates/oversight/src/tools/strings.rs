@@ -22,11 +22,11 @@ use actions::programs::{ENVIRONMENTS, PACKAGES};
 use shell::words::names;
 
 /// Parts of the names of fields that hold a command.
-const COMMANDS: &[&str] =
+pub(super) const COMMANDS: &[&str] =
     names!("command commands cmd cmds script scripts bash shell sh run exec commandline");
 
 /// Parts of the names of fields that hold a program or its arguments and nothing else.
-const CALLS: &[&str] = names!("program executable exe binary bin args arguments argv");
+pub(super) const CALLS: &[&str] = names!("program executable exe binary bin args arguments argv");
 
 /// Fields that hold code, whose strings can be commands.
 const CODE: &[&str] = names!("script js javascript");
@@ -57,13 +57,13 @@ const TELLS: &[&str] = names!(
 );
 
 /// Fields whose text is for people to read, or is searched for.
-const FOR_PEOPLE: &[&str] = names!(
+pub(super) const FOR_PEOPLE: &[&str] = names!(
     "title subject summary description query q question search topic thought comment label labels tag tags reason \
     note notes"
 );
 
 /// Fields that name a thing on which a program acts, or hold a text that it keeps: never what it does.
-const OBJECTS: &[&str] = names!(
+pub(super) const OBJECTS: &[&str] = names!(
     "message body text content branch ref refs base head name path paths file files filename remote repo repository \
     owner user author email sha commit id url uri format version directory dir cwd workdir workspace root target source"
 );
@@ -73,11 +73,8 @@ const MAX_TEXT: usize = 16 * 1024;
 /// Longest line that can be a command in a field of another kind, and its longest part in words.
 const MAX_LINE: usize = 300;
 const MAX_WORDS: usize = 5;
-/// More programs in one container are not followed, nor are more places for the arguments of each.
-const MAX_STARTS: usize = 4;
-const MAX_PLACES: usize = 16;
 /// More strings are not followed; the rest of the input counts as one that is not understood.
-const MAX_STRINGS: usize = 256;
+pub(super) const MAX_STRINGS: usize = 256;
 
 /// Follows the commands in the input of a tool.
 pub(super) fn follow(evaluator: &mut Evaluator<'_>, tool: &str, input: &Value) {
@@ -109,7 +106,7 @@ pub(super) fn follow(evaluator: &mut Evaluator<'_>, tool: &str, input: &Value) {
 
 /// What a tool does with the text that it is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+pub(super) enum Purpose {
     /// It runs, types or schedules things.
     Runs,
     /// It reads, searches or tells people something.
@@ -118,12 +115,12 @@ enum Purpose {
 }
 
 /// A walk over the input of one call.
-struct Walk<'w, 'e> {
-    evaluator: &'w mut Evaluator<'e>,
+pub(super) struct Walk<'w, 'e> {
+    pub(super) evaluator: &'w mut Evaluator<'e>,
     tool: &'w str,
     /// The whole input of the call.
     input: &'w Value,
-    purpose: Purpose,
+    pub(super) purpose: Purpose,
     /// The gated programs in the name of the tool or its server.
     programs: Vec<String>,
     /// The tool writes a file.
@@ -184,51 +181,6 @@ impl Walk<'_, '_> {
             return;
         }
         self.string(key, &keys::joined(&words));
-    }
-
-    /// `["git", ["push"]]`, `{"bin": "git", "options": {"sub": "push"}}`: the strings of a list or an object, in order and
-    /// at any depth, are the words of one command, whose program can stand at any place of an object.
-    fn container(&mut self, key: &str, value: &Value) {
-        let mut leaves = Vec::new();
-        let named = |key: &str| is_program(self.evaluator, key);
-        collect(value, key, &named, None, &mut leaves);
-        let text: Vec<&str> = leaves.iter().map(|leaf| leaf.text).collect();
-        if leaves.len() < 2 || leaves.len() > MAX_STRINGS {
-            return;
-        }
-        let calls = |leaf: &Leaf<'_>| leaf.is_in(COMMANDS) || leaf.is_in(CALLS);
-        let may_run = self.purpose != Purpose::People || leaves.iter().any(calls);
-        if !may_run || !may_start(self.evaluator, &text.join(" ")) {
-            return;
-        }
-        let is_first = |at: &usize| {
-            let list = leaves.get(*at).and_then(|leaf| leaf.list);
-            let before = at.checked_sub(1).and_then(|before| leaves.get(before));
-            list.is_none() || before.and_then(|before| before.list) != list
-        };
-        let starts = (0..leaves.len()).filter(is_first).filter(|at| {
-            let leaf = leaves.get(*at);
-            leaf.is_some_and(|leaf| match leaf.list {
-                Some(_) => can_begin(self.evaluator, leaf.text),
-                None => can_begin(self.evaluator, leaf.first_word()),
-            })
-        });
-        for at in starts.take(MAX_STARTS).collect::<Vec<_>>() {
-            let Some(start) = leaves.get(at) else {
-                continue;
-            };
-            for rest in arguments(&leaves, at) {
-                let is_call = calls(start) || rest.iter().any(|leaf| calls(leaf));
-                let mut words = Vec::new();
-                start.add_to(&mut words);
-                rest.iter().for_each(|leaf| leaf.add_to(&mut words));
-                if is_call {
-                    self.evaluator.muted(|this| this.run(&words));
-                } else {
-                    self.evaluator.perhaps(|this| this.run(&words));
-                }
-            }
-        }
     }
 
     /// `{"op": "push"}` of a tool that is named after git: the words behind the name of the program.
@@ -370,93 +322,8 @@ fn has_path(input: &Value) -> bool {
         .is_some_and(|fields| fields.keys().any(is_path))
 }
 
-/// A string of the input.
-struct Leaf<'v> {
-    /// The parts of the name of its field.
-    field: Vec<String>,
-    text: &'v str,
-    /// The outermost list in which it stands.
-    list: Option<usize>,
-}
-
-impl Leaf<'_> {
-    fn is_in(&self, names: &[&str]) -> bool {
-        is_named(&self.field, names)
-    }
-
-    fn first_word(&self) -> &str {
-        self.text.split_whitespace().next().unwrap_or_default()
-    }
-
-    /// Adds its words: a string in a list is one, any other can hold several.
-    fn add_to(&self, words: &mut Vec<String>) {
-        match self.list {
-            Some(_) => words.push(self.text.to_owned()),
-            None => words.extend(self.text.split_whitespace().map(str::to_owned)),
-        }
-    }
-}
-
-/// Returns the lists of arguments that can belong to the program at `at`: what follows it in its own list, each other
-/// list or string, and all other strings together.
-fn arguments<'l, 'v>(leaves: &'l [Leaf<'v>], at: usize) -> Vec<Vec<&'l Leaf<'v>>> {
-    let list = leaves.get(at).and_then(|leaf| leaf.list);
-    let own = leaves.iter().skip(at.saturating_add(1));
-    let own: Vec<_> = own
-        .take_while(|leaf| list.is_some() && leaf.list == list)
-        .collect();
-    if !own.is_empty() {
-        return vec![own];
-    }
-    let can_be = |leaf: &&Leaf<'_>| !leaf.is_in(OBJECTS) || actions::mentions_guarded(leaf.text);
-    let others = leaves.iter().enumerate().filter(|(other, _)| *other != at);
-    let others: Vec<&Leaf<'_>> = others.map(|(_, leaf)| leaf).filter(can_be).collect();
-    let is_same = |one: &&Leaf<'_>, two: &&Leaf<'_>| one.list.is_some() && one.list == two.list;
-    let places = others.chunk_by(is_same).take(MAX_PLACES).map(<[_]>::to_vec);
-    let places: Vec<_> = places.collect();
-    places.into_iter().chain([others]).collect()
-}
-
-/// Collects the strings of a value in order. A field that is switched on counts by its name.
-fn collect<'v>(
-    value: &'v Value,
-    key: &'v str,
-    is_program: &dyn Fn(&str) -> bool,
-    list: Option<usize>,
-    leaves: &mut Vec<Leaf<'v>>,
-) {
-    let field = parts_of(key);
-    if leaves.len() > MAX_STRINGS || is_named(&field, FOR_PEOPLE) || holds_content(key) {
-        return;
-    }
-    let push = |text| leaves.push(Leaf { field, text, list });
-    match value {
-        Value::String(text) => push(text.as_str()),
-        Value::Bool(true) => push(key),
-        Value::Array(items) => {
-            let list = list.or(Some(leaves.len()));
-            let each = items.iter();
-            each.for_each(|item| collect(item, key, is_program, list, leaves));
-        }
-        Value::Object(entries) => {
-            for (key, value) in entries {
-                if is_program(key) {
-                    let field = Vec::new();
-                    leaves.push(Leaf {
-                        field,
-                        text: key,
-                        list,
-                    });
-                }
-                collect(value, key, is_program, list, leaves);
-            }
-        }
-        _ => {}
-    }
-}
-
 /// Returns `true` if a string is the name of a program that is gated, starts others or handles files.
-fn can_begin(evaluator: &Evaluator<'_>, word: &str) -> bool {
+pub(super) fn can_begin(evaluator: &Evaluator<'_>, word: &str) -> bool {
     let name = program_name(word);
     !word.contains(char::is_whitespace)
         && (is_program(evaluator, word)
@@ -472,17 +339,17 @@ fn can_begin(evaluator: &Evaluator<'_>, word: &str) -> bool {
 }
 
 /// Returns `true` if a field holds the content of a file, or what is put in its place: `newText`.
-fn holds_content(key: &str) -> bool {
+pub(super) fn holds_content(key: &str) -> bool {
     let is_text = |parts: &[String]| matches!(parts, [age, text] if matches!(age.as_str(), "old" | "new") && text == "text");
     CONTENT.contains(&key) || is_text(&parts_of(key))
 }
 
-fn is_named(parts: &[String], names: &[&str]) -> bool {
+pub(super) fn is_named(parts: &[String], names: &[&str]) -> bool {
     parts.iter().any(|part| names.contains(&part.as_str()))
 }
 
 /// Returns `true` if the name of a program that is gated, ours or an agent stands in a text.
-fn may_start(evaluator: &Evaluator<'_>, text: &str) -> bool {
+pub(super) fn may_start(evaluator: &Evaluator<'_>, text: &str) -> bool {
     let mut programs = evaluator
         .catalog
         .programs()
@@ -490,7 +357,7 @@ fn may_start(evaluator: &Evaluator<'_>, text: &str) -> bool {
     programs.any(|program| text.contains(program)) || actions::mentions_guarded(text)
 }
 
-fn is_program(evaluator: &Evaluator<'_>, word: &str) -> bool {
+pub(super) fn is_program(evaluator: &Evaluator<'_>, word: &str) -> bool {
     let name = program_name(word);
     evaluator.catalog.is_program(&name) || name == "roleos"
 }
