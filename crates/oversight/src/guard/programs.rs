@@ -111,9 +111,13 @@ pub(crate) fn only_names(name: &str, arguments: &[String]) -> bool {
 /// others, the options of what only reads, and else every part of every word, for a command or code can stand in one.
 pub(crate) fn perhaps_read(name: &str, is_launcher: bool, arguments: &[String]) -> Vec<String> {
     let by_option = READERS.contains(name) || name == "git";
+    let included = excludes::removed(name, arguments);
     let mut found = Vec::new();
     let mut is_text = false;
-    for word in arguments {
+    for word in included
+        .as_ref()
+        .map_or(arguments, |included| &included.words)
+    {
         let is_prose = std::mem::replace(&mut is_text, CARRY_TEXT.contains(word.as_str()));
         if is_launcher || (by_option && word.starts_with('-')) {
             found.extend(word.rsplit(['=', '@']).next().map(str::to_owned));

@@ -35,9 +35,11 @@ impl Walk<'_, '_> {
         };
         let starts = (0..leaves.len()).filter(is_first).filter(|at| {
             let leaf = leaves.get(*at);
-            leaf.is_some_and(|leaf| match leaf.list {
-                Some(_) => can_begin(self.evaluator, leaf.text),
-                None => can_begin(self.evaluator, leaf.first_word()),
+            leaf.is_some_and(|leaf| {
+                let mut words = Vec::new();
+                leaf.add_to(&mut words);
+                let first = words.first();
+                first.is_some_and(|first| can_begin(self.evaluator, first))
             })
         });
         for at in starts.take(MAX_STARTS).collect::<Vec<_>>() {
@@ -71,10 +73,6 @@ struct Leaf<'v> {
 impl Leaf<'_> {
     fn is_in(&self, names: &[&str]) -> bool {
         is_named(&self.field, names)
-    }
-
-    fn first_word(&self) -> &str {
-        self.text.split_whitespace().next().unwrap_or_default()
     }
 
     /// Adds its words: a string in a list is one, any other can hold several.
