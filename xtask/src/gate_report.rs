@@ -278,14 +278,13 @@ const HEAD: &str = "# How often the gate errs\n\n\
     The corpora are in `crates/oversight/tests/corpus`; `techniques` was written by hand against the analysis, for the most part without running the commands, and what is known not to be seen is not in it; its rates say what is covered and not what is typical.\n\n";
 
 const LIMITS: &str = "\n## What is known not to be seen\n\n\
-    - Recipes and scripts of package managers that git changes by switching branches in the same command are read as they are before; a script that is run by its name is asked about.\n\
-    - `npm install`, `pip install .` and builds in a repository that the same command clones run code that nobody has read; asking about each of them would be asking about every README.\n\
-    - A script that exists and that a build step writes anew in the same command before it is run.\n\
-    - Commands in programs that are seldom met: `maxima --batch-string`, `nim e`, `gforth`, `dotnet fsi` and `cargo script` with code on their input, `fcrontab`; files of bazel, mage, pm2 and Capistrano.\n\
-    - Packages that are run from elsewhere (`npx github:…`, `uvx --from git+…`, `docker run`), and what installed packages load in turn or compute: they go by their names, as programs on the path do.\n\
-    - Scripts of the project in PHP, Lua and the like that compute what they start and name no part of an act; in Python, JavaScript, Perl and Ruby their calls are read, as far as a call shows itself.\n\
-    - Words that nobody can know and that `shift` leaves: `set -- $(curl …); shift; \"$@\"` reads as nothing, because an unknown text counts as one word there.\n\
-    - Programs that were compiled before, and libraries that publish without a program.\n";
+    - Code of other languages, makefiles, task files, package scripts and the output of text filters are not read: a command that runs them is opaque. Under supervision each program that they start is judged; where nothing watches, a person is asked.\n\
+    - Where nothing watches, tools that build, install or test by their own means (`cargo test`, `npm install`, `pytest`) run code of the project without a question, also in a repository that the same command clones; asking about each of them would be asking about every README.\n\
+    - Programs in a container that gets no credentials of the user run without a question, and supervision does not see them; nor does it see programs on another machine, in a session that runs already or in a schedule.\n\
+    - A shell script that a build step rewrites in the same command is read as it was before.\n\
+    - Programs that no table names and that start a file which they are given, such as `fcrontab`, are not opaque; supervision judges the programs that they start themselves.\n\
+    - Installed packages go by their names, as programs on the path do; the code that they load is not read.\n\
+    - Programs that were compiled before, libraries that publish without a program, and paths of protected files that code computes.\n";
 
 /// A count with its rate.
 fn rate(hits: usize, cases: usize) -> String {

@@ -13,6 +13,11 @@ pub(super) struct Request {
     body: String,
     /// Whether a body, or the name of a field, is not known.
     hides: bool,
+    /// Hosts and paths that options put in the place of those of the addresses.
+    hosts: Vec<String>,
+    paths: Vec<String>,
+    /// The method of an earlier request of the same call that changes something.
+    earlier: Option<String>,
 }
 
 /// Options of a program that say what is sent.
@@ -45,9 +50,21 @@ impl Sender {
             return (word, None);
         }
         if word.starts_with("--") {
-            return word
-                .split_once('=')
-                .map_or((word, None), |(option, value)| (option, Some(value)));
+            let (option, value) = match word.split_once('=') {
+                Some((option, value)) => (option, Some(value)),
+                None => (word, None),
+            };
+            // Options can be abbreviated, and `--expand-` in front puts variables into the value.
+            let bare = option.strip_prefix("--expand-");
+            let whole = self.all().chain(FLAGS.iter().copied());
+            let whole = whole.filter(|whole| match bare {
+                Some(bare) => whole.trim_start_matches('-') == bare,
+                None => option.len() > 4 && whole.starts_with(option),
+            });
+            return (
+                whole.min_by_key(|whole| whole.len()).unwrap_or(option),
+                value,
+            );
         }
         for (at, letter) in word.char_indices().skip(1) {
             let short = |option: &&str| option.len() == 2 && option.ends_with(letter);
@@ -60,6 +77,9 @@ impl Sender {
         (word, None)
     }
 }
+
+/// Options of `curl` without a value that count.
+const FLAGS: &[&str] = &["--get", "--head", "--help", "--next"];
 
 fn sender(program: &str) -> Option<&'static Sender> {
     SENDERS
@@ -90,6 +110,9 @@ fn read(reading: &Sender, arguments: &[String], front: &str) -> Option<Request> 
         addresses: Vec::new(),
         body: String::new(),
         hides: false,
+        hosts: Vec::new(),
+        paths: Vec::new(),
+        earlier: None,
     };
     let mut implied = "GET";
     let mut words = arguments.iter();
@@ -110,7 +133,10 @@ fn read(reading: &Sender, arguments: &[String], front: &str) -> Option<Request> 
         } else if is(reading.address) {
             request.addresses.push(value());
         } else if is(reading.valued) {
-            value();
+            request.redirect(option, &value());
+        } else if matches!(option, "--next" | "-:") {
+            request.end(implied);
+            implied = "GET";
         } else if word == "--help" {
             return None;
         } else if matches!(option, "-G" | "--get" | "-I" | "--head") && front.is_empty() {
@@ -126,30 +152,51 @@ fn read(reading: &Sender, arguments: &[String], front: &str) -> Option<Request> 
             request.addresses.push(word.clone());
         }
     }
-    if request.method.is_empty() {
-        implied.clone_into(&mut request.method);
-    }
-    for address in &mut request.addresses {
-        *address = plain(address, front);
-    }
+    request.end(implied);
+    request.method = request.earlier.take().unwrap_or_default();
+    let addresses = std::mem::take(&mut request.addresses);
+    let plain = addresses.iter().flat_map(|one| expanded(one, front));
+    let plain: Vec<String> = plain.map(|one| plain_address(&one, front)).collect();
+    let hosts = request.hosts.iter().flat_map(|host| {
+        let behind = |one: &String| one.split_once('/').map_or("", |(_, path)| path).to_owned();
+        let other = move |one| plain_address(&format!("{host}/{}", behind(one)), "");
+        plain.iter().map(other)
+    });
+    let hosts: Vec<String> = plain.iter().cloned().chain(hosts).collect();
+    let paths = request.paths.iter().flat_map(|path| {
+        let host = |one: &'_ String| one.split('/').next().unwrap_or_default().to_owned();
+        hosts
+            .iter()
+            .map(move |one| plain_address(&format!("{}/{path}", host(one)), ""))
+    });
+    request.addresses = hosts.iter().cloned().chain(paths).collect();
     Some(request)
 }
 
-/// Returns host and path, without scheme, user, port, query and doubled slashes.
-fn plain(address: &str, front: &str) -> String {
+/// Returns host and path, without scheme, user, port, query, `..` and doubled slashes.
+fn plain_address(address: &str, front: &str) -> String {
     let address = address.split(['?', '#']).next().unwrap_or_default();
-    let address = without_groups(address, front);
-    let address = address.as_str();
-    let (whole, front) = match address.split_once("://") {
-        Some((_, rest)) => (rest, ""),
-        None => (address, front),
+    let address = decoded(address);
+    let scheme = address.split_once(":/").filter(|(scheme, _)| {
+        let is_letter = |one: char| one.is_ascii_alphanumeric() || "+-.".contains(one);
+        scheme.chars().all(is_letter)
+    });
+    let whole = match scheme {
+        Some((_, rest)) => rest.to_owned(),
+        None if front.is_empty() => address.clone(),
+        None => format!("{front}/{address}"),
     };
-    let whole = if front.is_empty() {
-        whole.to_owned()
-    } else {
-        format!("{front}/{whole}")
-    };
-    let mut parts = whole.split('/').filter(|part| !part.is_empty());
+    let mut kept: Vec<&str> = Vec::new();
+    for part in whole
+        .split(['/', '\\'])
+        .filter(|part| !matches!(*part, "" | "."))
+    {
+        match part {
+            ".." if kept.len() > 1 => drop(kept.pop()),
+            part => kept.push(part),
+        }
+    }
+    let mut parts = kept.into_iter();
     let host = parts.next().unwrap_or_default();
     let host = host
         .rsplit('@')
@@ -172,28 +219,78 @@ fn plain(address: &str, front: &str) -> String {
     }
 }
 
-/// Makes what is not known of `{a,b}` and `[1-3]`, which a program other than `gh` and `glab` takes for several addresses,
-/// and of characters that are written as `%72`.
-fn without_groups(address: &str, front: &str) -> String {
+/// Most addresses that one pattern of them stands for.
+const MAX_ADDRESSES: usize = 64;
+
+/// Returns the addresses that `{a,b}` and `[a-c]` stand for, which a program other than `gh` and `glab` takes for several.
+fn expanded(address: &str, front: &str) -> Vec<String> {
+    let mut done = vec![String::new()];
+    let mut rest = address;
+    while let Some(at) = rest.find(['{', '[']).filter(|_| front.is_empty()) {
+        let (before, behind) = rest.split_at(at);
+        let group = behind
+            .find([']', '}'])
+            .and_then(|end| behind.split_at_checked(end));
+        let Some((group, after)) = group else { break };
+        let inner = group.get(1..).unwrap_or_default();
+        let many = match behind.starts_with('{') {
+            true => inner.split(',').map(str::to_owned).collect(),
+            false => range(inner),
+        };
+        let is_known = done.len().saturating_mul(many.len()) <= MAX_ADDRESSES;
+        let many = if is_known {
+            many
+        } else {
+            vec![HOLE.to_string()]
+        };
+        let all = done
+            .iter()
+            .flat_map(|front| many.iter().map(move |one| format!("{front}{before}{one}")));
+        done = all.collect();
+        rest = after.get(1..).unwrap_or_default();
+    }
+    done.iter().map(|front| format!("{front}{rest}")).collect()
+}
+
+/// Returns the values of `a-c`, `1-3` and `1-9:2`, or what is not known.
+fn range(text: &str) -> Vec<String> {
+    let ends = text.split(':').next().and_then(|ends| ends.split_once('-'));
+    let letter = |text: &str| text.parse::<char>().ok().filter(char::is_ascii_alphabetic);
+    match ends.map(|(first, last)| {
+        (
+            (letter(first), letter(last)),
+            (first.parse(), last.parse::<u64>()),
+        )
+    }) {
+        Some(((Some(first), Some(last)), _)) => (first..=last).map(String::from).collect(),
+        Some((_, (Ok(first), Ok(last)))) => {
+            let first: u64 = first;
+            let many = first..=last.min(first.saturating_add(MAX_ADDRESSES as u64));
+            many.map(|one| one.to_string()).collect()
+        }
+        _ => vec![HOLE.to_string()],
+    }
+}
+
+/// Returns an address with `%72` and wide forms of letters and dots as the characters that they stand for.
+fn decoded(address: &str) -> String {
     let mut plain = String::with_capacity(address.len());
     let mut rest = address;
-    while let Some(at) = rest.find(['{', '[', '%']) {
-        let (before, behind) = rest.split_at(at);
-        plain.push_str(before);
-        let end = match behind.as_bytes().first() {
-            Some(b'%') => Some(2).filter(|end| behind.is_char_boundary(*end + 1)),
-            Some(b'{') => behind.find('}'),
-            _ => behind.find(']'),
+    while let Some(first) = rest.chars().next() {
+        let code = rest
+            .strip_prefix('%')
+            .and_then(|code| u8::from_str_radix(code.get(..2)?, 16).ok());
+        let code = code.filter(u8::is_ascii).map(char::from);
+        let narrow = match u32::from(first) {
+            wide @ 0xFF01..=0xFF5E => char::from_u32(wide.saturating_sub(0xFEE0)),
+            0x3002 | 0xFF61 => Some('.'),
+            _ => None,
         };
-        let is_kept = !front.is_empty() && !behind.starts_with('%');
-        let Some(end) = end.filter(|end| *end < behind.len() && !is_kept) else {
-            plain.push_str(behind);
-            return plain;
-        };
-        plain.push(HOLE);
-        rest = behind.get(end.saturating_add(1)..).unwrap_or_default();
+        plain.push(code.or(narrow).unwrap_or(first));
+        rest = rest
+            .get(if code.is_some() { 3 } else { first.len_utf8() }..)
+            .unwrap_or_default();
     }
-    plain.push_str(rest);
     plain
 }
 
@@ -204,6 +301,45 @@ const BELOW: &[&str] = names!(
 );
 
 impl Request {
+    /// Ends one request of several: one that changes something counts for all.
+    fn end(&mut self, implied: &str) {
+        let method = std::mem::take(&mut self.method);
+        let method = if method.is_empty() {
+            implied.to_owned()
+        } else {
+            method
+        };
+        let reads = |method: &String| matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS");
+        if self.earlier.as_ref().is_none_or(reads) {
+            self.earlier = Some(method);
+        }
+    }
+
+    /// Notes an option that sends the request elsewhere than the address says.
+    fn redirect(&mut self, option: &str, value: &str) {
+        let host = match option {
+            "-x" | "--proxy" | "--preproxy" => value,
+            "--connect-to" => value.split(':').nth(2).unwrap_or_default(),
+            "--resolve" => value
+                .split(':')
+                .next()
+                .unwrap_or_default()
+                .trim_start_matches(['+', '-']),
+            "-H" | "--header" => match value.split_once(':') {
+                Some((name, host)) if name.eq_ignore_ascii_case("host") => host.trim(),
+                _ => "",
+            },
+            "--request-target" => {
+                self.paths.push(value.to_owned());
+                ""
+            }
+            _ => "",
+        };
+        let host = plain_address(host, "");
+        self.hosts
+            .extend(Some(host).filter(|host| !host.is_empty()));
+    }
+
     pub(super) fn method(&self) -> &str {
         &self.method
     }
@@ -236,8 +372,11 @@ impl Request {
         let mut fit = Fit::No;
         for address in &self.addresses {
             let parts: Vec<&str> = address.split('/').collect();
-            // Whoever calls an address that is not known is not asked about it.
-            if parts.first().is_some_and(|host| !has_hole(host)) {
+            // Whoever calls an address that is not known is not asked about it, unless a pattern of curl hides it.
+            if parts
+                .first()
+                .is_some_and(|host| !has_hole(host) || is_hidden(host, &wanted))
+            {
                 fit = fit.max(path_fits(&wanted, &parts));
             }
         }
@@ -255,6 +394,17 @@ impl Request {
         }
         fit.min(by_method)
     }
+}
+
+/// Returns `true` if a host with a part that stands for too many can be the one that is wanted.
+fn is_hidden(host: &str, wanted: &[&str]) -> bool {
+    let pattern = host.replace(HOLE, "*");
+    let known = pattern.trim_matches(['*', '.']);
+    !known.is_empty()
+        && !has_hole(&pattern)
+        && wanted
+            .first()
+            .is_some_and(|host| pattern::matches(&pattern, host))
 }
 
 /// Compares the parts of an address.
@@ -315,6 +465,28 @@ mod tests {
         ] {
             let expected = Some((method.to_owned(), vec![address.to_owned()]));
             assert_eq!(sent(command), expected, "{command}");
+        }
+        for command in [
+            "curl -X POST https://{api.github.com}/repos/o/r/releases",
+            "curl -X POST https://api.github.co[m-m]/repos/o/r/releases",
+            "curl -X POST https://api%2egithub.com/repos/o/r/releases",
+            "curl -X POST https:/api.github.com/x/../repos/o/r/releases",
+            "curl -X POST https://\u{FF41}pi\u{3002}github.com/repos/o/%72/releases",
+            "curl -X POST --connect-to ::api.github.com: https://x.org/repos/o/r/releases",
+            "curl -X POST --resolve api.github.com:443:1.2.3.4 https://x/repos/o/r/releases",
+            "curl -X POST -x https://api.github.com http://x/repos/o/r/releases",
+            "curl -X POST -H Host:api.github.com https://1.2.3.4/repos/o/r/releases",
+            "curl -X POST --request-target /repos/o/r/releases https://api.github.com/",
+            "curl --reque POST https://api.github.com/repos/o/r/releases",
+            "curl -X POST https://api.github.com/repos/o/r/releases --next -X GET https://x.org/",
+            "curl --expand-data x https://api.github.com/repos/o/r/releases",
+        ] {
+            let (method, addresses) = sent(command).unwrap();
+            let wanted = "api.github.com/repos/o/r/releases".to_owned();
+            assert!(
+                method == "POST" && addresses.contains(&wanted),
+                "{command} {method} {addresses:?}"
+            );
         }
         for command in ["gh pr view", "ls", "curl --help"] {
             assert_eq!(sent(command), None, "{command}");

@@ -19,6 +19,9 @@ use crate::workspace::Workspace;
 /// Longest record that is read.
 const MAX_RECORD: u64 = 4 * 1024 * 1024;
 
+/// Bytes of the key.
+const KEY_LENGTH: usize = 32;
+
 /// Content that `roleos` is about to write.
 #[derive(Debug, Serialize, Deserialize)]
 struct Announced {
@@ -225,7 +228,15 @@ fn key(state: &Path, shared: &Path) -> Result<Vec<u8>, FileError> {
     let path = shared.join("key");
     let missing = |error: &FileError| error.source.kind() == io::ErrorKind::NotFound;
     let copy = SecondCopy::of(state);
-    match copy.read(&path, 64) {
+    let mut read = copy.read(&path, 64);
+    if read.as_ref().is_ok_and(|key| key.len() < KEY_LENGTH)
+        && copy.path(&path).is_some_and(|copy| copy.is_file())
+    {
+        // It was cut.
+        fs::remove_file(&path).ok();
+        read = copy.read(&path, 64);
+    }
+    match read {
         Err(error) if missing(&error) => {}
         read => return read,
     }
@@ -236,7 +247,7 @@ fn key(state: &Path, shared: &Path) -> Result<Vec<u8>, FileError> {
         Err(error) if missing(&error) => {}
         read => return read,
     }
-    let mut secret = vec![0; 32];
+    let mut secret = vec![0; KEY_LENGTH];
     getrandom::fill(&mut secret)
         .map_err(|error| FileError::new(Action::Write, &path, io::Error::other(error)))?;
     files::write(&path, &secret, Privacy::Secret)?;

@@ -61,21 +61,25 @@ impl SecondCopy {
         }
     }
 
-    /// Reads a record. One that is gone is put back from its copy.
+    /// Reads a record. One that is gone or empty is put back from its copy, also where something that is not a folder
+    /// stands in the place of its folder.
     ///
     /// # Errors
     /// The record cannot be read, or there is neither it nor a copy.
     pub fn read(&self, record: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
-        let missing = match files::read(record, limit) {
-            Err(error) if error.source.kind() == io::ErrorKind::NotFound => error,
-            read => return read,
+        let read = files::read(record, limit);
+        match &read {
+            Ok(bytes) if !bytes.is_empty() => return read,
+            Err(_) if !self.is_gone(record) => return read,
+            _ => {}
+        }
+        let copy = self.path(record);
+        let Some(bytes) = copy.and_then(|path| files::read(&path, limit).ok()) else {
+            return read;
         };
-        let Some(bytes) = self
-            .path(record)
-            .and_then(|path| files::read(&path, limit).ok())
-        else {
-            return Err(missing);
-        };
+        if let Some(obstacle) = self.obstacle(record) {
+            fs::remove_file(obstacle).ok();
+        }
         files::make_directory(&self.state, Privacy::Secret)?;
         files::make_directory(files::parent(record), Privacy::Secret)?;
         files::write(record, &bytes, Privacy::Secret)?;
@@ -92,8 +96,20 @@ impl SecondCopy {
     /// Returns `true` if a record is gone and its copy is there.
     #[must_use]
     pub fn is_lost(&self, record: &Path) -> bool {
-        let is_gone = |path: &Path| matches!(fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound);
-        is_gone(record) && self.path(record).is_some_and(|path| path.is_file())
+        self.is_gone(record) && self.path(record).is_some_and(|path| path.is_file())
+    }
+
+    fn is_gone(&self, record: &Path) -> bool {
+        let facts = fs::symlink_metadata(record);
+        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        facts.as_ref().is_err_and(is_missing) || self.obstacle(record).is_some()
+    }
+
+    /// Returns the file or dangling link that stands in the place of a folder of the trust store.
+    fn obstacle<'r>(&self, record: &'r Path) -> Option<&'r Path> {
+        let above = record.ancestors().skip(1);
+        let mut inside = above.take_while(|folder| folder.starts_with(&self.state));
+        inside.find(|folder| fs::symlink_metadata(folder).is_ok() && !folder.is_dir())
     }
 }
 
@@ -179,6 +195,26 @@ mod tests {
             copy.read(&record, 100).unwrap(),
             b"2",
             "the record itself counts"
+        );
+        for (place, is_link) in [
+            (&state, false),
+            (&state, true),
+            (&state.join("workspaces"), false),
+        ] {
+            copy.keep(&record, b"3");
+            fs::remove_dir_all(place).unwrap();
+            match is_link {
+                true => std::os::unix::fs::symlink("/nowhere", place).unwrap(),
+                false => fs::write(place, "x").unwrap(),
+            }
+            assert!(copy.is_lost(&record));
+            assert_eq!(copy.read(&record, 100).unwrap(), b"3");
+        }
+        fs::write(&record, "").unwrap();
+        assert_eq!(
+            copy.read(&record, 100).unwrap(),
+            b"3",
+            "an empty record is none"
         );
         fs::remove_dir_all(&state).unwrap();
         copy.remove(&record);

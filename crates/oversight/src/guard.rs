@@ -317,7 +317,7 @@ impl Guard {
             (Touch::Read | Touch::Take | Touch::Given | Touch::Named, Some(Thing::Keys)) => {
                 Some((Verdict::Deny, Thing::Keys, "it reads"))
             }
-            (Touch::Take, Some(Thing::Ours)) if base_name(path) == ".role-os" => {
+            (Touch::Take, Some(Thing::Ours)) if pattern::matches(base_name(path), ".role-os") => {
                 Some((Verdict::Deny, Thing::Keys, "it copies the keys in"))
             }
             (Touch::Take, None) if self.has_keys_below(path, lookup) => {

@@ -3,6 +3,7 @@
 //! An MCP server may also run commands or programs for the agent; those are followed like any other. PowerShell is not
 //! read.
 
+mod containers;
 mod keys;
 mod strings;
 
@@ -291,7 +292,7 @@ fn written_attributes(evaluator: &mut Evaluator<'_>, input: &Value) {
     }
 }
 
-fn collect_texts<'v>(input: &'v Value, texts: &mut Vec<&'v str>) {
+pub(crate) fn collect_texts<'v>(input: &'v Value, texts: &mut Vec<&'v str>) {
     match input {
         Value::String(text) => texts.push(text),
         Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),

@@ -108,7 +108,13 @@ fn reads(words: &[&str]) -> Option<Reads> {
 pub(super) fn here(whole: &str, at: usize) -> Vec<Part> {
     let line = behind(whole, at).rsplit(['\n', ';', '|', '&', '(']).next();
     let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
-    let Some(taken) = reads(&words).filter(|taken| *taken != Reads::Encoded) else {
+    // `cat <<E | chpasswd`: a program behind the pipe reads it.
+    let line = head(whole, at).lines().next().unwrap_or_default();
+    let stages = line.split([';', '&']).next().unwrap_or_default().split('|');
+    let stages = stages.skip(1).take(MAX_STAGES);
+    let mut piped = stages.map(|stage| reads(&stage.split_whitespace().collect::<Vec<_>>()));
+    let taken = reads(&words).or_else(|| piped.find_map(|taken| taken));
+    let Some(taken) = taken.filter(|taken| *taken != Reads::Encoded) else {
         return Vec::new();
     };
     let has_name = taken == Reads::Accounts;

@@ -243,6 +243,10 @@ os.environ['DB_PASSWORD'] = '{}' => hunter2x
 <password><![CDATA[{}]]></password> => hunter2x
 ALTER USER ada IDENTIFIED WITH mysql_native_password BY '{}'; => hunter2x
 chpasswd <<EOF\nada:{}\nEOF => hunter2x
+cat <<E | chpasswd\nada:{}\nE => hunter2x
+cat <<'E' | sudo chpasswd\nada:{}\nE => hunter2x
+sort <<E | tee x | chpasswd\nada:{}\nE => hunter2x
+cat <<E | docker login -u me --password-stdin\n{}\nE => hunter2x
 unrar x -p{} a.rar => hunter2x
 mosquitto_pub -u ada -P {} -t a => hunter2x
 passwd = {}\n => hunter2

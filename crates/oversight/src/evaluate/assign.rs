@@ -4,6 +4,8 @@ use shell::ir::{Argument, Assigned, Assignment, Piece, Word};
 use shell::value::{HOLE, has_hole, joined, unknown};
 use shell::words::names;
 
+use crate::guard::Touch;
+
 use super::state::{Elements, Reads, Stored};
 use super::{Evaluator, Outcome};
 
@@ -165,6 +167,11 @@ impl Evaluator<'_> {
                 "a program runs what this variable holds",
                 &format!("{name}={text}"),
             );
+        }
+        let is_read = matches!(name, "HISTFILE" | "INPUTRC");
+        if is_source || is_option || is_program || is_read {
+            self.touch(Touch::Read, &text);
+            self.muted(|this| this.shell_text(text.trim_start_matches('|')));
         }
     }
 

@@ -17,6 +17,7 @@ impl Evaluator<'_> {
         Some(match name {
             ":" | "true" => Outcome::quiet(Some(true)),
             "false" => Outcome::quiet(Some(false)),
+            "pwd" => Outcome::prints(format!("{}\n", self.state.directory)),
             "cd" | "pushd" => self.change_directory(arguments),
             "popd" => {
                 self.state.directory = HOLE.to_string().into();
@@ -109,6 +110,12 @@ impl Evaluator<'_> {
         if keeps {
             let text = format!("{name} {}", arguments.join(" "));
             self.opaque("the shell keeps a command for later", &text);
+        }
+        for word in arguments {
+            self.touch(Touch::Given, word);
+            if word.contains(' ') {
+                self.muted(|this| this.shell_text(word));
+            }
         }
         match arguments.split_first() {
             Some((flag, words)) if name == "jobs" && flag == "-x" => self.run(words),
@@ -291,6 +298,9 @@ impl Evaluator<'_> {
                 "the shell calls a command for each line",
                 &arguments.join(" "),
             );
+            for text in arguments {
+                self.muted(|this| this.shell_text(text));
+            }
         }
         // Values of options are not told apart: most of them cannot be names.
         let mut names: Vec<String> = arguments

@@ -6,6 +6,12 @@ use shell::value::{either, joined, part_of, unknown};
 use super::state::Stored;
 use super::{Evaluator, Outcome, budget};
 
+/// Functions that a shell calls without being told to.
+const CALLED_BY_SHELL: &[&str] = shell::words::names!(
+    "command_not_found_handle command_not_found_handler precmd preexec chpwd periodic zshexit zshaddhistory \
+    fish_command_not_found fish_prompt fish_greeting"
+);
+
 impl Evaluator<'_> {
     pub(crate) fn script(&mut self, script: &Script) -> Outcome {
         let mut all = Outcome::quiet(Some(true));
@@ -109,11 +115,10 @@ impl Evaluator<'_> {
             Kind::Function { name, body } => {
                 let bodies = vec![Some(body.clone())];
                 std::rc::Rc::make_mut(&mut this.state.functions).insert(name.clone(), bodies);
-                if name == "command_not_found_handle" {
-                    this.opaque(
-                        "the shell calls a function for programs that are not there",
-                        name,
-                    );
+                if CALLED_BY_SHELL.contains(&name.as_str()) || name.starts_with("TRAP") {
+                    this.opaque("the shell itself calls this function", name);
+                    let state = this.state.clone();
+                    this.apart(state, |this| this.run(std::slice::from_ref(name)));
                 }
                 Outcome::quiet(Some(true))
             }

@@ -1,5 +1,6 @@
 //! Words become fields: expansion and splitting. File names stay patterns; which files there are is not looked at.
 
+use crate::guard::processes::PARENT;
 use actions::Set;
 use shell::ir::Kind;
 use shell::ir::{Argument, Piece, Redirect, Script, Subject, Target, Word};
@@ -182,10 +183,14 @@ impl Evaluator<'_> {
                 None => self.parameter(parameter),
             },
             Piece::Command(script) => self.substitution(script),
-            Piece::Arithmetic(word) => match self.arithmetic(word) {
-                Some(number) => number.to_string(),
-                None => ENVIRONMENT.to_string(),
-            },
+            Piece::Arithmetic(word) => {
+                let text = self.value(word);
+                match self.number(&text) {
+                    Some(number) => number.to_string(),
+                    None if text.contains("PPID") => PARENT.to_owned(),
+                    None => ENVIRONMENT.to_string(),
+                }
+            }
             Piece::Opaque => {
                 self.opaque("a part of a word is not understood", "");
                 HOLE.to_string()

@@ -107,6 +107,13 @@ impl Findings {
         }
     }
 
+    /// Forgets those doubts beyond so many that are of a kind.
+    pub(crate) fn forget(&mut self, known: usize, is_kind: impl Fn(&Opaque) -> bool) {
+        let later = self.opaque.split_off(known.min(self.opaque.len()));
+        let kept = later.into_iter().filter(|doubt| !is_kind(doubt));
+        self.opaque.extend(kept);
+    }
+
     /// Adds a protected thing. Beyond what people read, only a stronger answer is kept.
     pub(crate) fn guard(&mut self, guarded: Guarded) {
         let is_new = !self.guarded.contains(&guarded);

@@ -6,13 +6,17 @@ use shell::value::has_hole;
 use shell::words::names;
 
 use super::wrapper::{option_value, skip_options};
-use super::{Evaluator, Outcome};
+use super::{Evaluator, Opaque, Outcome};
+use actions::lookup::absolute;
 
 /// Programs of this file.
 pub(crate) const HANDLED: &[&str] = names!(
     "docker podman nerdctl docker-compose podman-compose kubectl oc incus lxc ssh autossh mosh rsh tmux screen zellij \
     at batch crontab systemd-run machinectl systemctl flatpak-spawn distrobox-host-exec limactl multipass vagrant"
 );
+
+/// Those whose programs have neither the files nor the credentials of the user, unless they are given.
+const CONTAINED: &[&str] = names!("docker podman nerdctl docker-compose podman-compose kubectl oc");
 
 /// Words of a container program that begin with a verb which starts a command.
 const STARTING: &[&str] = names!("run exec debug shell rsh unshare enter");
@@ -200,8 +204,38 @@ impl Evaluator<'_> {
                 None => Outcome::unknown(),
             };
         }
+        let known = self.doubts();
         self.outside(|this| this.linked(format!("{name} {verb}"), |this| this.run(&words)));
+        let options = after.len().saturating_sub(command.len());
+        if CONTAINED.contains(&name) && !self.gets_credentials(after.get(..options)) {
+            self.notes.findings.forget(known, is_recipe);
+        }
         Outcome::unknown()
+    }
+
+    /// Returns `true` if the options of a container give it something of the user by which it could publish.
+    fn gets_credentials(&self, options: Option<&[String]>) -> bool {
+        const SIGNS: &[&str] = names!(
+            "privileged host .ssh .aws .npmrc .pypirc .netrc .git-credentials .config .docker .sock token secret key \
+            password auth env-file"
+        );
+        let options = options.unwrap_or_default();
+        let mounts = option_values(options, &["-v", "--volume", "--mount"]);
+        let sources = mounts.iter().flat_map(|mount| mount.split([':', ',', '=']));
+        let holds_home = |source: &str| {
+            let source = absolute(&self.state.directory, source);
+            source.starts_with('/')
+                && format!("{}/", self.home)
+                    .starts_with(&format!("{}/", source.trim_end_matches('/')))
+        };
+        let mut sources =
+            sources.filter(|source| source.starts_with(['/', '.', '~']) || has_hole(source));
+        let is_sign = |word: &String| {
+            let word = word.to_lowercase();
+            SIGNS.iter().any(|sign| word.contains(sign))
+        };
+        sources.any(|source| source.starts_with('~') || has_hole(source) || holds_home(source))
+            || options.iter().any(is_sign)
     }
 
     /// The `RUN` lines of a file that is there: acts in them count, the rest is the business of the build.
@@ -344,6 +378,19 @@ impl Evaluator<'_> {
         }
         Outcome::unknown()
     }
+}
+
+/// Returns `true` if a doubt is about scripts or recipes that a program runs by their names, and not about code in its
+/// words or on its input.
+fn is_recipe(doubt: &Opaque) -> bool {
+    let is_code = |word: &str| {
+        let code = ["-c", "-e", "-p", "--eval", "--print"];
+        word == "-" || code.iter().any(|code| word.starts_with(code))
+    };
+    let mut words = doubt.text.split(' ').skip(1);
+    let first = words.find(|word| !word.starts_with('-') || is_code(word));
+    let names_script = first.is_some_and(|word| !word.starts_with('-'));
+    doubt.reason.ends_with("not read") && (names_script || !doubt.reason.starts_with("code"))
 }
 
 /// All values of options, glued or in the next word.

@@ -155,6 +155,7 @@ impl Evaluator<'_> {
         if let Some(outcome) = self.function(program, arguments) {
             return outcome;
         }
+        self.guard_keys(program, arguments);
         if !program.contains('/') {
             if let Some(text) = self.state.aliases.get(program.as_str()).cloned() {
                 // Scripts do not expand aliases unless that is switched on, so the program counts as well.

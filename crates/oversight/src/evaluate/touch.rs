@@ -4,10 +4,12 @@ use crate::guard::inputs::patched;
 use crate::guard::{
     Guarded, Touch, agents, git_settings, links, own, processes, programs, snapshots, softened,
 };
-use actions::lookup::absolute;
+use crate::verdict::Verdict;
+use actions::lookup::{absolute, base_name};
+use shell::pattern;
 use shell::value::has_hole;
 
-use super::{Evaluator, shells, wrapper};
+use super::{Evaluator, remote, shells, wrapper};
 use actions::changing;
 
 /// Longer strings in code are texts.
@@ -96,11 +98,12 @@ impl Evaluator<'_> {
         if self.guard.is_none() {
             return;
         }
-        let in_ours = self.state.directory.contains("/.r");
-        for path in programs::perhaps_read(name, is_launcher, arguments) {
-            if in_ours || path.contains(".r") {
-                self.touch(Touch::Read, path);
-            }
+        if is_launcher {
+            let mut found = Vec::new();
+            programs::outputs(name, arguments, &mut found);
+            found
+                .iter()
+                .for_each(|(touch, path)| self.touch(*touch, path));
         }
         if name == "roleos" {
             if let Some(guarded) = own::command(arguments) {
@@ -128,6 +131,64 @@ impl Evaluator<'_> {
         if !is_launcher {
             self.guard_trees(name, arguments);
             self.packed_tree(name, arguments);
+        }
+    }
+
+    /// Refuses words that name a key, unless the program or builtin looks at names only.
+    pub(crate) fn guard_keys(&mut self, program: &str, arguments: &[String]) {
+        let name = super::run::program_name(program);
+        let Some(guard) = self.guard else {
+            return;
+        };
+        let only_names = programs::only_names(&name, arguments);
+        let is_launcher = only_names
+            || remote::HANDLED.contains(&name.as_str())
+            || wrapper::is_wrapper(&name)
+            || shells::is_shell(&name)
+            || matches!(name.as_str(), "eval" | "trap");
+        let in_ours = self.state.directory.contains("/.r");
+        let may_be = |path: &String| {
+            in_ours || path.contains(['*', '?', '[']) || path.to_lowercase().contains("role-os")
+        };
+        let mut words = programs::perhaps_read(&name, is_launcher, arguments);
+        if super::is_interpreter(&name) || matches!(name.as_str(), "cpio" | "pax") {
+            // Code, or the names of files.
+            let input: Vec<String> = self.state.input().cloned().into_iter().collect();
+            words.extend(programs::perhaps_read(&name, false, &input));
+        }
+        words.retain(may_be);
+        if only_names {
+            let keys = match arguments.iter().any(|word| word.ends_with("name")) {
+                true => guard.keys_below(&self.state.directory, &self.world.lookup),
+                false => Vec::new(),
+            };
+            let is_key = |word: &String| {
+                let names = keys.iter().map(|key| base_name(key));
+                word.len() > 2 && names.into_iter().any(|name| pattern::matches(word, name))
+            };
+            let directory = &self.state.directory;
+            let holds_keys = |word: &String| {
+                let lookup = &self.world.lookup;
+                let found = guard.judge(Touch::Take, word, directory, &self.home, lookup);
+                found.is_some_and(|found| found.verdict == Verdict::Deny)
+            };
+            let names_keys = words.iter().any(holds_keys) || arguments.iter().any(is_key);
+            self.world.names_keys |= names_keys;
+            return;
+        }
+        let exported = self
+            .state
+            .variables
+            .iter()
+            .filter(|(_, variable)| variable.exported);
+        let exported = exported.filter_map(|(name, _)| self.state.get(name));
+        words.extend(exported.filter(|value| value.contains("role-os")));
+        if self.world.names_keys && arguments.iter().any(|word| has_hole(word)) {
+            // What looked at the names of the keys may have printed them.
+            words.push(".role-os/keys".to_owned());
+        }
+        for path in words {
+            self.touch(Touch::Read, &path);
         }
     }
 
@@ -167,7 +228,7 @@ impl Evaluator<'_> {
             .range("GIT_".to_owned().."GIT`".to_owned());
         let names = exported.filter(|(_, variable)| variable.exported);
         let values = names.filter_map(|(name, _)| self.state.get(name));
-        values.filter(|value| value.contains('/')).collect()
+        values.filter(|value| !value.contains(' ')).collect()
     }
 
     /// `cp /usr/bin/git x`: a program of the system under another name.

@@ -51,6 +51,8 @@ pub(crate) struct World<'a> {
     links: Vec<(String, String)>,
     /// The command has looked for processes of ours.
     pub(crate) found_ours: bool,
+    /// The command has looked at the names of the keys.
+    pub(crate) names_keys: bool,
     /// How often something was sent to where errors go.
     pub(crate) errors: usize,
     /// Ways around us that may not be taken: what they write may as well not be there.
@@ -73,6 +75,7 @@ impl<'a> World<'a> {
             archives: Vec::new(),
             links: Vec::new(),
             found_ours: false,
+            names_keys: false,
             errors: 0,
             unsure: 0,
             processes: 62,

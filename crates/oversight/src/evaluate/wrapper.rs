@@ -4,6 +4,7 @@ use shell::escape::{quote, with_words};
 use shell::words::names;
 
 use super::{Evaluator, Outcome};
+use crate::guard::Touch;
 
 /// What the words behind a wrapper are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -148,6 +149,14 @@ impl Evaluator<'_> {
             inner = inner.strip_prefix(&["-".to_owned()]).unwrap_or(inner);
         }
         let had_words = inner.len() != arguments.len();
+        if !matches!(name, "env" | "sudo" | "doas" | "chroot" | "unshare") {
+            // Its own words, such as the file of a lock or a log.
+            let own = arguments.len().saturating_sub(inner.len());
+            for word in arguments.iter().take(own) {
+                let path = word.rsplit('=').next().unwrap_or(word);
+                self.touch(Touch::Given, path);
+            }
+        }
         let state = self.state.clone();
         Some(self.apart(state, |this| {
             if name == "env" {

@@ -42,8 +42,10 @@ pub(super) fn touched(arguments: &[String]) -> Touches {
         rest,
         &["-F", "--file", "--template", "--pathspec-from-file"],
     );
-    if verb != "config" {
-        found.extend(messages.iter().map(|path| (Touch::Read, inside(path))));
+    found.extend(messages.iter().map(|path| (Touch::Read, inside(path))));
+    if verb == "config" {
+        let files = value(rest, &["-f"]).into_iter();
+        found.extend(files.map(|path| (Touch::Read, inside(path))));
     }
     let own: &[&str] = match verb.as_str() {
         "archive" | "format-patch" | "bugreport" | "diagnose" | "mailsplit" | "index-pack" => {
@@ -62,6 +64,11 @@ pub(super) fn touched(arguments: &[String]) -> Touches {
         "clone" | "worktree" | "submodule" | "init" => Touch::Fill,
         "hash-object" | "add" | "diff" | "stash" | "archive" | "blame" | "show" => Touch::Read,
         "config" => return found,
+        "grep" => {
+            let files = operands(rest).into_iter().skip(1);
+            found.extend(files.map(|path| (Touch::Read, inside(path))));
+            return found;
+        }
         verb if GIT_READS.contains(verb) => {
             let prefixes = value(rest, &["--prefix"]).into_iter();
             found.extend(prefixes.map(|path| (Touch::Fill, inside(path))));

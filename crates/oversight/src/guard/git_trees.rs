@@ -37,14 +37,26 @@ pub(crate) fn written(arguments: &[String]) -> Vec<Tree> {
             .into_iter()
             .map(|name| merged(name))
             .collect(),
-        "cherry-pick" => operands(rest)
+        "cherry-pick" | "revert" => replayed(verb, rest),
+        // The repository itself can be listed.
+        "pull" if operands(rest).first().is_some_and(|from| *from == ".") => operands(rest)
             .into_iter()
-            .map(|name| picked(name))
+            .skip(1)
+            .map(|name| merged(name))
             .collect(),
-        "revert" => operands(rest)
+        "bisect" => operands(rest)
             .into_iter()
-            .map(|name| Tree::new(From::Reverted(name.clone()), None))
+            .skip(1)
+            .map(|name| revision(name))
             .collect(),
+        "merge-recursive" | "merge-resolve" | "merge-octopus" | "merge-ort" | "merge-subtree" => {
+            operands(rest)
+                .into_iter()
+                .map(|name| merged(name))
+                .collect()
+        }
+        // The patch can be what the same command has shown.
+        "apply" | "am" => vec![Tree::new(From::Input, None)],
         _ => Vec::new(),
     };
     let prefix = value(rest, &["--prefix"])
@@ -59,13 +71,33 @@ pub(crate) fn written(arguments: &[String]) -> Vec<Tree> {
         .collect()
 }
 
-/// Returns the source of `git archive`, with the file that it writes.
+/// Returns the source of `git archive`, with the file that it writes, and those of the patches that git shows.
 pub(super) fn archived(arguments: &[String]) -> Option<Packed> {
     let call = git_command(arguments);
-    let (_, rest) = call
-        .rest
-        .split_first()
-        .filter(|(verb, _)| *verb == "archive")?;
+    let (verb, rest) = call.rest.split_first()?;
+    let (words, _) = halves(rest);
+    let shown = match verb.as_str() {
+        "archive" => None,
+        "show" | "format-patch" | "log" | "stash" => {
+            Some(words.iter().map(|name| picked(name).from))
+        }
+        "diff" | "diff-tree" | "diff-index" => {
+            let ends = words.iter().flat_map(|name| name.split(".."));
+            let trees = ends.map(|name| From::Revision(name.trim_matches('.').to_owned()));
+            return Some((None, trees.map(|from| (from, String::new())).collect()));
+        }
+        _ => return None,
+    };
+    if let Some(shown) = shown {
+        let stash = (verb == "stash").then(|| From::Commit("stash".to_owned()));
+        return Some((
+            None,
+            shown
+                .chain(stash)
+                .map(|from| (from, String::new()))
+                .collect(),
+        ));
+    }
     let file = value(rest, &["-o", "--output"])
         .first()
         .map(|file| (*file).to_owned());
@@ -89,6 +121,29 @@ fn picked(name: &str) -> Tree {
         None => From::Commit(name.to_owned()),
     };
     Tree::new(from, None)
+}
+
+/// `git cherry-pick` and `git revert`: commits, ranges of them, and merges by one of their parents.
+fn replayed(verb: &str, rest: &[String]) -> Vec<Tree> {
+    if has_flag(rest, "", &["--stdin"]) {
+        return vec![Tree::new(From::Elsewhere, None)];
+    }
+    let parents = value(rest, &["-m", "--mainline"]);
+    let parent = parents.first();
+    let names = operands(rest)
+        .into_iter()
+        .filter(|name| Some(&name.as_str()) != parent);
+    let tree = |name: &String| match (parent, name.split_once("..")) {
+        // What comes back is what the other parent, or the commit before the range, holds.
+        (Some(parent), _) if verb == "revert" => revision(&format!("{name}^{parent}")),
+        (Some(_), _) => revision(name),
+        (None, Some((start, _))) if verb == "revert" => {
+            revision(if start.is_empty() { "HEAD" } else { start })
+        }
+        (None, _) if verb == "revert" => Tree::new(From::Reverted(name.clone()), None),
+        _ => picked(name),
+    };
+    names.map(tree).collect()
 }
 
 fn with_members(from: From, members: Vec<String>) -> Tree {

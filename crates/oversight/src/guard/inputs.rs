@@ -172,20 +172,18 @@ fn every(
             }
         }
         Value::Array(items) => {
-            let parts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
-            let joined = parts
-                .filter(|parts| parts.len() > 1)
-                .map(|parts| parts.join("/"));
-            found.extend(
-                joined
-                    .and_then(|path| as_path(&path))
-                    .map(|path| (touch_here, path)),
-            );
+            let parts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            let joined = as_path(&parts.join("/")).filter(|_| parts.len() > 1);
+            let joined = joined.into_iter().chain(in_parts(&parts));
+            found.extend(joined.map(|path| (touch_here, path)));
             for item in items {
                 every(item, key, touch, above, deeper, found);
             }
         }
         Value::Object(entries) => {
+            let mut texts = Vec::new();
+            crate::tools::collect_texts(input, &mut texts);
+            found.extend(in_parts(&texts).into_iter().map(|path| (touch, path)));
             let texts = entries.values().filter_map(Value::as_str);
             let beside: Vec<String> = texts.filter_map(folder).collect();
             for (key, value) in entries {
@@ -206,6 +204,38 @@ fn every(
         }
         _ => {}
     }
+}
+
+/// Returns the protected paths whose parts these strings are: two or three of them, in any order.
+fn in_parts(texts: &[&str]) -> Vec<String> {
+    const MAX_PARTS: usize = 6;
+    let is_part = |text: &&&str| !text.is_empty() && text.len() < 256 && !text.contains(' ');
+    let parts: Vec<&str> = texts
+        .iter()
+        .filter(is_part)
+        .take(MAX_PARTS)
+        .copied()
+        .collect();
+    if !actions::mentions_guarded(&parts.concat()) {
+        return Vec::new();
+    }
+    let joined = |fronts: &[String]| -> Vec<String> {
+        let pairs = fronts
+            .iter()
+            .flat_map(|front| parts.iter().map(move |part| (front, part)));
+        let pairs = pairs.filter(|(front, part)| !front.contains(**part));
+        let joined = pairs
+            .flat_map(|(front, part)| ["", ".", "/"].map(|sign| format!("{front}{sign}{part}")));
+        joined.collect()
+    };
+    let pairs = joined(&parts.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let triples = joined(&pairs);
+    let all = pairs.into_iter().chain(triples);
+    let is_named = |path: &String| super::things::named(&path.to_lowercase(), "").is_some();
+    all.filter(is_named)
+        .filter_map(|path| as_path(&path))
+        .take(MAX_PARTS)
+        .collect()
 }
 
 /// Returns what is done to a path in a field of this name.

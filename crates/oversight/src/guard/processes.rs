@@ -32,6 +32,14 @@ pub(crate) fn ends_ours(name: &str, arguments: &[String], found: bool) -> Option
         return None;
     }
     let words = operands(arguments);
+    // `kill -9 -1`: every process of the user. As the first word `-1` is a signal.
+    let ends_all = match name {
+        "kill" => arguments.iter().skip(1).any(|word| word == "-1"),
+        "pkill" | "skill" => words
+            .iter()
+            .any(|word| word.chars().all(|one| ".*^$".contains(one))),
+        _ => false,
+    };
     let is_number = |word: &&String| word.chars().all(|one| one.is_ascii_digit());
     let ends = match name {
         "killall" => words
@@ -45,7 +53,7 @@ pub(crate) fn ends_ours(name: &str, arguments: &[String], found: bool) -> Option
         }
         _ => false,
     };
-    if ends {
+    if ends || ends_all {
         let reason = "it ends programs of roleos: they guard this workspace".to_owned();
         return Some(Guarded::new(name, Verdict::Deny, reason));
     }

@@ -1,6 +1,7 @@
 //! Which words of a program are files that it reads, writes or removes. One function per family of programs.
 
 use actions::lookup::base_name;
+use actions::programs::CARRY_TEXT;
 use shell::words::{Names, names};
 
 use super::Touch;
@@ -12,15 +13,16 @@ use super::searches;
 /// Files with what is done to them; the directory is the program's own unless one is given.
 pub(crate) type Touches = Vec<(Touch, String)>;
 
-/// Programs that do not look into the files that they are given.
+/// Programs and builtins that print or keep their words, or look at names and metadata of files only.
 static NAMERS: Names = Names::new(names!(
-    "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type man lsattr getfacl \
-    mountpoint pathchk namei pgrep pidof"
+    "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type lsattr getfacl \
+    mountpoint pathchk namei pgrep pidof echo printf : true false cd pushd popd export declare typeset local readonly \
+    unset set shift exit return sleep kill find fd fdfind"
 ));
 
 /// Programs that only read the files that they are given.
 static READERS: Names = Names::new(names!(
-    "cat bat batcat less more head tail tac nl od hexdump strings file wc \
+    "cat bat batcat man less more head tail tac nl od hexdump strings file wc \
     grep egrep fgrep rg ag ack diff cmp comm sort cut tr column jq yq awk gawk mawk sed gsed md5sum sha1sum sha256sum sha512sum shasum cksum b2sum b3sum base64 base32 gbase64 basenc uuencode \
     openssl gpg source . glow view fold fmt paste join rev iconv expand pr look xargs strace ltrace \
     delta difft colordiff bcat xxd uniq cksum sum zcat gzcat sops age hexyl \
@@ -36,9 +38,8 @@ static WRITERS: Names = Names::new(names!(
 
 /// Programs that only run or pass on what they are given; what they run is looked at by itself.
 static LAUNCHERS: Names = Names::new(names!(
-    "npx bunx uvx pipx find parallel ssh \
-    roleos roleos-hook roleos-watch echo printf exit return export declare local set cd pushd popd exec eval trap alias cross-env \
-    kill sleep claude codex gemini cursor-agent copilot"
+    "npx bunx uvx pipx parallel ssh roleos roleos-hook roleos-watch exec eval trap alias cross-env claude codex gemini \
+    cursor-agent copilot"
 ));
 
 /// Programs whose first word is a pattern or a script.
@@ -94,18 +95,44 @@ pub(super) fn value<'w>(arguments: &'w [String], options: &[&str]) -> Vec<&'w st
     found
 }
 
+/// Returns `true` if a program reads, copies, changes or removes the files that it is given.
+pub(crate) fn handles_files(name: &str) -> bool {
+    const OTHERS: &[&str] = names!("rm rmdir cp mv ln install rsync scp dd tar zip unzip");
+    READERS.contains(name) || WRITERS.contains(name) || OTHERS.contains(&name)
+}
+
+/// Returns `true` if a program or builtin looks at the names of files only, which it is not given in a file.
+pub(crate) fn only_names(name: &str, arguments: &[String]) -> bool {
+    let from_file = |word: &String| word.starts_with('-') && word.contains("from");
+    NAMERS.contains(name) && !arguments.iter().any(from_file)
+}
+
 /// Returns the words beside its operands that a program may read as files, where keys count: all words of what starts
-/// others, the options of what only reads.
-pub(crate) fn perhaps_read<'w>(
-    name: &str,
-    is_launcher: bool,
-    arguments: &'w [String],
-) -> impl Iterator<Item = &'w str> {
-    let by_option = READERS.contains(name);
-    let words = arguments
-        .iter()
-        .filter(move |word| is_launcher || (by_option && word.starts_with('-')));
-    words.map(|word| word.rsplit(['=', '@']).next().unwrap_or(word))
+/// others, the options of what only reads, and else every part of every word, for a command or code can stand in one.
+pub(crate) fn perhaps_read(name: &str, is_launcher: bool, arguments: &[String]) -> Vec<String> {
+    let by_option = READERS.contains(name) || name == "git";
+    let included = excludes::removed(name, arguments);
+    let mut found = Vec::new();
+    let mut is_text = false;
+    for word in included
+        .as_ref()
+        .map_or(arguments, |included| &included.words)
+    {
+        let is_prose = std::mem::replace(&mut is_text, CARRY_TEXT.contains(word.as_str()));
+        if is_launcher || (by_option && word.starts_with('-')) {
+            found.extend(word.rsplit(['=', '@']).next().map(str::to_owned));
+            let glued = word.find(['.', '/']).filter(|_| word.starts_with('-'));
+            found.extend(glued.and_then(|at| word.get(at..)).map(str::to_owned));
+        } else if !by_option && !is_prose {
+            let is_end = |sign: char| sign.is_whitespace() || "=@:,;|&(){}<>$#".contains(sign);
+            // Quotes within a word join its parts, or end them.
+            for quotes in ["", " "] {
+                let word = word.replace(['"', '\'', '`'], quotes).replace('\\', "");
+                found.extend(word.split(is_end).map(str::to_owned));
+            }
+        }
+    }
+    found
 }
 
 /// All files that a program touches, as far as its words tell. `input` is what it reads, when that is known.
@@ -302,7 +329,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
             }
         }
         if matches!(name, "sed" | "gsed") {
-            found.extend(written_by_script(arguments));
+            found.extend(named_by_script(arguments));
         }
         return;
     }
@@ -339,6 +366,11 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
 
 /// Paths that a container sees under another name: `-v path:/x`, `--mount source=path,…`.
 fn mounted(arguments: &[String], found: &mut Touches) {
+    if let Some(at) = arguments.iter().position(|word| word == "cp") {
+        let words = operands(arguments.get(at.saturating_add(1)..).unwrap_or_default());
+        let local = words.iter().filter(|path| !is_remote(path));
+        found.extend(local.map(|path| (Touch::Given, (*path).clone())));
+    }
     for volume in value(arguments, &["-v", "--volume"]) {
         let path = volume.split(':').next().unwrap_or(volume);
         let only_read = volume.ends_with(":ro");
@@ -352,14 +384,20 @@ fn mounted(arguments: &[String], found: &mut Touches) {
     }
 }
 
-/// `sed 's/a/b/w file'` and `sed 'w file'`.
-fn written_by_script(arguments: &[String]) -> Touches {
-    let scripts = arguments.iter().filter(|word| word.contains("w "));
-    scripts
-        .flat_map(|script| script.split("w ").skip(1))
-        .filter_map(|rest| rest.split(['\n', ';', '}']).next())
-        .map(|path| (Touch::Write, path.trim().to_owned()))
-        .collect()
+/// `sed 's/a/b/w file'`, `sed 'w file'` and `sed 'r file'`.
+fn named_by_script(arguments: &[String]) -> Touches {
+    let signs = |script: &String| -> Vec<(Touch, String)> {
+        let at = script.match_indices(['w', 'W', 'r', 'R']);
+        let named = at.filter_map(|(at, sign)| {
+            let rest = script.get(at.saturating_add(1)..)?;
+            let path = rest.split(['\n', ';', '}']).next()?.trim();
+            let is_read = sign.eq_ignore_ascii_case("r");
+            let touch = if is_read { Touch::Read } else { Touch::Write };
+            actions::mentions_guarded(path).then(|| (touch, path.to_owned()))
+        });
+        named.collect()
+    };
+    arguments.iter().flat_map(signs).collect()
 }
 
 /// Options that name a directory into which files are written, the same for most programs.
@@ -369,7 +407,7 @@ const DIRECTORIES: &[&str] = names!(
 );
 
 /// Options that name the file that is written, the same for most programs.
-fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
+pub(crate) fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
     const NONE: &[&str] = names!(
         "grep egrep fgrep rg ls find ps set ssh test git scp rsync tar zip unzip cp mv id mount chmod"
     );

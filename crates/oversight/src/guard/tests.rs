@@ -24,6 +24,7 @@ impl Lookup for Machine {
 
     fn list(&self, directory: &str) -> Vec<String> {
         let names: &[&str] = match directory {
+            "/w" => &[".role-os", ".claude", ".codex", "src"],
             "/w/.role-os" => &["keys", "config.toml"],
             "/w/.role-os/keys" => &["hmac", "f24d99.key", "approval"],
             "/w/.role-os/keys/approval" => &["approval.key"],

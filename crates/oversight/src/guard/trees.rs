@@ -135,6 +135,7 @@ pub(crate) fn written(name: &str, arguments: &[String]) -> Vec<Tree> {
         "python" => by_module(arguments),
         "find" | "fd" | "fdfind" => found(arguments),
         "git" => git_trees::written(arguments),
+        "patch" => vec![Tree::new(From::Input, None)],
         _ => Vec::new(),
     }
 }

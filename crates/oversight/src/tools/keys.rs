@@ -63,3 +63,12 @@ pub(super) fn joined(words: &[String]) -> String {
     let typed = |word: &String| key(word).map_or_else(|| word.clone(), str::to_owned);
     words.iter().map(typed).collect()
 }
+
+/// Returns a text with the names of keys between its words as what they type: `git Space push Enter`.
+pub(super) fn spelled(text: &str) -> String {
+    let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    match words.iter().any(|word| key(word).is_some()) {
+        true => joined(&words),
+        false => text.to_owned(),
+    }
+}

@@ -11,23 +11,22 @@ use serde_json::Value;
 
 use super::keys;
 use crate::act::sorted;
-use crate::evaluate::Evaluator;
+use crate::evaluate::remote;
 use crate::evaluate::run::program_name;
 use crate::evaluate::shells::is_shell;
 use crate::evaluate::wrapper::is_wrapper;
+use crate::evaluate::{Evaluator, is_interpreter};
 use crate::guard::inputs::{self, parts_of};
+use crate::guard::programs::handles_files;
+use actions::programs::{ENVIRONMENTS, PACKAGES};
 use shell::words::names;
 
 /// Parts of the names of fields that hold a command.
-const COMMANDS: &[&str] =
+pub(super) const COMMANDS: &[&str] =
     names!("command commands cmd cmds script scripts bash shell sh run exec commandline");
 
-/// Fields that hold the name of a program, and its arguments.
-const PROGRAMS: &[&str] = names!("program executable exe binary bin command cmd tool");
-const ARGUMENTS: &[&str] = names!("args arguments argv params parameters arg subcommand verb");
-/// Fields that can hold a program, where its arguments stand elsewhere in the input.
-const SPREAD: &[&str] =
-    names!("program executable exe binary bin command cmd tool file filename path process name");
+/// Parts of the names of fields that hold a program or its arguments and nothing else.
+pub(super) const CALLS: &[&str] = names!("program executable exe binary bin args arguments argv");
 
 /// Fields that hold code, whose strings can be commands.
 const CODE: &[&str] = names!("script js javascript");
@@ -58,13 +57,13 @@ const TELLS: &[&str] = names!(
 );
 
 /// Fields whose text is for people to read, or is searched for.
-const FOR_PEOPLE: &[&str] = names!(
+pub(super) const FOR_PEOPLE: &[&str] = names!(
     "title subject summary description query q question search topic thought comment label labels tag tags reason \
     note notes"
 );
 
 /// Fields that name a thing on which a program acts, or hold a text that it keeps: never what it does.
-const OBJECTS: &[&str] = names!(
+pub(super) const OBJECTS: &[&str] = names!(
     "message body text content branch ref refs base head name path paths file files filename remote repo repository \
     owner user author email sha commit id url uri format version directory dir cwd workdir workspace root target source"
 );
@@ -74,10 +73,8 @@ const MAX_TEXT: usize = 16 * 1024;
 /// Longest line that can be a command in a field of another kind, and its longest part in words.
 const MAX_LINE: usize = 300;
 const MAX_WORDS: usize = 5;
-/// More programs and lists of arguments in different places are not put together.
-const MAX_SPREAD: usize = 4;
 /// More strings are not followed; the rest of the input counts as one that is not understood.
-const MAX_STRINGS: usize = 256;
+pub(super) const MAX_STRINGS: usize = 256;
 
 /// Follows the commands in the input of a tool.
 pub(super) fn follow(evaluator: &mut Evaluator<'_>, tool: &str, input: &Value) {
@@ -105,14 +102,11 @@ pub(super) fn follow(evaluator: &mut Evaluator<'_>, tool: &str, input: &Value) {
         left: &mut left,
     };
     walk.value("", input);
-    if purpose != Purpose::People {
-        spread_call(evaluator, input);
-    }
 }
 
 /// What a tool does with the text that it is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+pub(super) enum Purpose {
     /// It runs, types or schedules things.
     Runs,
     /// It reads, searches or tells people something.
@@ -121,12 +115,12 @@ enum Purpose {
 }
 
 /// A walk over the input of one call.
-struct Walk<'w, 'e> {
-    evaluator: &'w mut Evaluator<'e>,
+pub(super) struct Walk<'w, 'e> {
+    pub(super) evaluator: &'w mut Evaluator<'e>,
     tool: &'w str,
     /// The whole input of the call.
     input: &'w Value,
-    purpose: Purpose,
+    pub(super) purpose: Purpose,
     /// The gated programs in the name of the tool or its server.
     programs: Vec<String>,
     /// The tool writes a file.
@@ -144,12 +138,13 @@ impl Walk<'_, '_> {
             }
             Value::Array(items) => {
                 self.words(key, items);
+                self.container(key, value);
                 for item in items {
                     self.value(key, item);
                 }
             }
             Value::Object(entries) => {
-                call(self.evaluator, value);
+                self.container(key, value);
                 for (key, value) in entries {
                     self.string("", key);
                     if !matches!(value, Value::Null | Value::Bool(false)) {
@@ -186,13 +181,6 @@ impl Walk<'_, '_> {
             return;
         }
         self.string(key, &keys::joined(&words));
-        let begins = words
-            .first()
-            .is_some_and(|first| is_program(self.evaluator, first));
-        let parts = parts_of(key);
-        if begins && (self.may_run(&parts) || is_named(&parts, COMMANDS)) {
-            self.evaluator.perhaps(|this| this.run(&words));
-        }
     }
 
     /// `{"op": "push"}` of a tool that is named after git: the words behind the name of the program.
@@ -201,7 +189,7 @@ impl Walk<'_, '_> {
         let may_act = self.may_run(&parts)
             && !is_named(&parts, OBJECTS)
             && !is_named(&parts, FOR_PEOPLE)
-            && !CONTENT.contains(&key);
+            && !holds_content(key);
         if !may_act && !is_named(&parts, COMMANDS) {
             return;
         }
@@ -244,7 +232,7 @@ impl Walk<'_, '_> {
         if text.len() > MAX_TEXT {
             return;
         }
-        let typed = keys::lines(text);
+        let typed = keys::lines(&keys::spelled(text));
         if !may_start(self.evaluator, &typed) {
             return;
         }
@@ -253,7 +241,7 @@ impl Walk<'_, '_> {
         };
         *self.left = rest;
         let parts = parts_of(key);
-        if !CONTENT.contains(&key)
+        if !holds_content(key)
             && let Some(inner) = inputs::json_in(text)
         {
             return self.value(key, &inner);
@@ -262,10 +250,10 @@ impl Walk<'_, '_> {
         let is_typed = typed != text;
         if is_named(&parts, COMMANDS) {
             self.evaluator.shell_text(text);
-        } else if may_run && !CONTENT.contains(&key) && reads_as_command(self.evaluator, text) {
+        } else if may_run && !holds_content(key) && reads_as_command(self.evaluator, text) {
             self.evaluator.perhaps(|this| this.shell_text(text));
         }
-        if is_named(&parts, COMMANDS) || (may_run && !CONTENT.contains(&key)) {
+        if is_named(&parts, COMMANDS) || (may_run && !holds_content(key)) {
             // Several lines of plain text are a text; those of a tool that runs things, or that are typed, are commands.
             let is_many = is_typed || (self.purpose == Purpose::Runs && text.trim().contains('\n'));
             for line in typed.lines().filter(|_| is_many).take(MAX_STRINGS) {
@@ -275,7 +263,7 @@ impl Walk<'_, '_> {
                 }
             }
         }
-        let is_content = self.writes_file && CONTENT.contains(&key);
+        let is_content = self.writes_file && holds_content(key);
         let starts = may_run && !is_content && STARTS.iter().any(|start| text.contains(start));
         if is_named(&parts, CODE) || starts {
             self.code(text);
@@ -334,87 +322,34 @@ fn has_path(input: &Value) -> bool {
         .is_some_and(|fields| fields.keys().any(is_path))
 }
 
-/// `{"process": {"exe": "git"}, "options": {"args": ["push"]}}`: a program and its arguments in different places.
-fn spread_call(evaluator: &mut Evaluator<'_>, input: &Value) {
-    let mut programs = Vec::new();
-    let mut arguments = Vec::new();
-    collect(evaluator, "", input, &mut programs, &mut arguments);
-    for program in programs.iter().take(MAX_SPREAD) {
-        for words in arguments.iter().take(MAX_SPREAD) {
-            let mut all = vec![program.clone()];
-            all.extend(words.iter().cloned());
-            evaluator.perhaps(|this| this.run(&all));
-        }
-    }
+/// Returns `true` if a string is the name of a program that is gated, starts others or handles files.
+pub(super) fn can_begin(evaluator: &Evaluator<'_>, word: &str) -> bool {
+    let name = program_name(word);
+    !word.contains(char::is_whitespace)
+        && (is_program(evaluator, word)
+            || is_wrapper(&name)
+            || is_shell(&name)
+            || is_interpreter(&name)
+            || remote::HANDLED.contains(&name.as_str())
+            || PACKAGES.iter().any(|(program, _)| *program == name)
+            || ENVIRONMENTS
+                .iter()
+                .any(|(programs, _)| programs.contains(&name.as_str()))
+            || handles_files(&name))
 }
 
-fn collect(
-    evaluator: &Evaluator<'_>,
-    key: &str,
-    value: &Value,
-    programs: &mut Vec<String>,
-    arguments: &mut Vec<Vec<String>>,
-) {
-    let parts = parts_of(key);
-    if is_named(&parts, ARGUMENTS) {
-        let words = words_in(value);
-        if !words.is_empty() {
-            arguments.push(words);
-        }
-    }
-    match value {
-        Value::String(text) if is_named(&parts, SPREAD) && is_program(evaluator, text) => {
-            programs.push(text.clone());
-        }
-        Value::Array(items) => {
-            for item in items.iter().take(MAX_STRINGS) {
-                collect(evaluator, key, item, programs, arguments);
-            }
-        }
-        Value::Object(entries) => {
-            for (key, value) in entries.iter().take(MAX_STRINGS) {
-                collect(evaluator, key, value, programs, arguments);
-            }
-        }
-        _ => {}
-    }
+/// Returns `true` if a field holds the content of a file, or what is put in its place: `newText`.
+pub(super) fn holds_content(key: &str) -> bool {
+    let is_text = |parts: &[String]| matches!(parts, [age, text] if matches!(age.as_str(), "old" | "new") && text == "text");
+    CONTENT.contains(&key) || is_text(&parts_of(key))
 }
 
-/// Returns the words of a list, of a map's values, or of one string.
-fn words_in(value: &Value) -> Vec<String> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    match value {
-        Value::String(text) => text.split_whitespace().map(str::to_owned).collect(),
-        Value::Array(items) => items.iter().filter_map(text).collect(),
-        Value::Object(entries) => entries.values().filter_map(text).collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn is_named(parts: &[String], names: &[&str]) -> bool {
+pub(super) fn is_named(parts: &[String], names: &[&str]) -> bool {
     parts.iter().any(|part| names.contains(&part.as_str()))
 }
 
-/// `{"program": "git", "arguments": ["push"]}`.
-fn call(evaluator: &mut Evaluator<'_>, object: &Value) {
-    let field = |names: &[&str]| names.iter().find_map(|name| object.get(name));
-    let program = field(PROGRAMS).and_then(Value::as_str);
-    let Some((program, arguments)) = program.zip(field(ARGUMENTS)) else {
-        return;
-    };
-    let mut all = vec![program.to_owned()];
-    match arguments {
-        Value::String(text) => all.extend(text.split_whitespace().map(str::to_owned)),
-        Value::Array(items) => {
-            all.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
-        }
-        _ => return,
-    }
-    evaluator.run(&all);
-}
-
 /// Returns `true` if the name of a program that is gated, ours or an agent stands in a text.
-fn may_start(evaluator: &Evaluator<'_>, text: &str) -> bool {
+pub(super) fn may_start(evaluator: &Evaluator<'_>, text: &str) -> bool {
     let mut programs = evaluator
         .catalog
         .programs()
@@ -422,7 +357,7 @@ fn may_start(evaluator: &Evaluator<'_>, text: &str) -> bool {
     programs.any(|program| text.contains(program)) || actions::mentions_guarded(text)
 }
 
-fn is_program(evaluator: &Evaluator<'_>, word: &str) -> bool {
+pub(super) fn is_program(evaluator: &Evaluator<'_>, word: &str) -> bool {
     let name = program_name(word);
     evaluator.catalog.is_program(&name) || name == "roleos"
 }
@@ -438,6 +373,10 @@ fn reads_as_command(evaluator: &Evaluator<'_>, text: &str) -> bool {
         .map(str::trim)
         .filter(|part| !part.is_empty());
     parts.into_iter().any(|part| {
+        // `g=git; $g push`.
+        if part.starts_with('$') && line.contains('=') {
+            return true;
+        }
         let bare = |word: &'_ str| word.trim_matches(['"', '\'', '(', '{']).to_owned();
         let mut words = part
             .split_whitespace()
@@ -450,7 +389,11 @@ fn reads_as_command(evaluator: &Evaluator<'_>, text: &str) -> bool {
         };
         // `timeout 5 git push`, `sh -c "git push"`: the program stands somewhere behind.
         let begins = if words.peek().is_some_and(starts_others) {
-            words.any(|word| is_program(evaluator, &word))
+            words.any(|word| is_program(evaluator, &word) || actions::mentions_guarded(&word))
+        } else if actions::mentions_guarded(part) {
+            words
+                .next()
+                .is_some_and(|first| can_begin(evaluator, &first))
         } else {
             words
                 .next()

@@ -7,8 +7,6 @@ use crate::grants::Grants;
 use crate::verdict::{Decision, Place, Policy, Verdict, decide_tool};
 use actions::lookup::Nothing;
 
-mod unknown;
-
 fn decide(tool: &str, input: &Value) -> Decision {
     let place = Place {
         directory: "/w",
@@ -244,5 +242,20 @@ fn powershell_is_not_read_and_shows_what_stands_there_word_for_word() {
             "{command} {:?}",
             decision.reasons
         );
+    }
+}
+
+/// Tools that are not known: every string counts, and prose does not.
+#[test]
+fn tools_that_are_not_known_are_answered_as_the_corpus_says() {
+    let corpus = include_str!("../../tests/corpus/tools.jsonl");
+    assert!(corpus.lines().count() > 300);
+    for line in corpus.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let decision = decide(case["tool"].as_str().unwrap(), &case["input"]);
+        let verdict = format!("{:?}", decision.verdict).to_lowercase();
+        let answer = (json!(verdict), json!(decision.actions));
+        let expected = (case["verdict"].clone(), case["actions"].clone());
+        assert_eq!(answer, expected, "{line} {:?}", decision.reasons);
     }
 }

@@ -131,6 +131,10 @@ fn a_trust_store_that_a_call_removes_comes_back_with_all_that_it_knows() {
         "rm -rf ~/.local/state/roleos/protected",
         "rm -f ~/.local/state/roleos/workspaces/* ~/.local/state/roleos/protected/*/record",
         "mv ~/.local/state/roleos ~/gone",
+        "rm -rf ~/.local/state/roleos; echo x > ~/.local/state/roleos",
+        "rm -rf ~/.local/state/roleos; ln -s /nowhere ~/.local/state/roleos",
+        "rm -rf ~/.local/state/roleos/protected; echo x > ~/.local/state/roleos/protected",
+        "for f in $(find ~/.local/state/roleos -type f); do : > $f; done",
         "for f in ~/.local/state/roleos/protected/*/record; do echo '{}' > $f; done",
     ] {
         let workspace = sealed();

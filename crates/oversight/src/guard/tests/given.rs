@@ -202,12 +202,31 @@ fn mounting_over_things_and_ending_the_guard_is_refused() {
             "pgrep -f role | xargs kill -9",
             "ps aux | grep [r]oleos | awk '{print $2}' | xargs kill",
             "kill -STOP $(pidof roleos)",
+            "kill -9 -1",
+            "kill -- -1",
+            "kill -s KILL -1",
+            "pkill -9 -u me .",
+            "pkill -f '.*'",
+            "strace -o .mcp.json ls",
+            "strace -f --output=.claude/settings.json ls",
+            "/usr/bin/time -o .mcp.json ls",
+            "docker cp c:/x .mcp.json",
+            "docker container cp c:/x .claude/settings.json",
+            "docker cp .role-os/keys/hmac c:/x",
+            "history -w .mcp.json",
+            "flock .mcp.json true",
+            "xvfb-run -e .mcp.json ls",
+            "history -a .claude/settings.json",
+            "GIT_TRACE2_EVENT=.mcp.json git status",
+            "env GIT_TRACE2=.mcp.json git status",
         ],
         Verdict::Deny,
     );
     all(
         &[
             "kill -9 $PPID",
+            "kill $((PPID))",
+            "kill -9 $((PPID+0))",
             "kill -s KILL \"$PPID\"",
             "kill -9 -- -$PPID",
             "p=$PPID; kill $p",
@@ -227,6 +246,11 @@ fn mounting_over_things_and_ending_the_guard_is_refused() {
             "server & PID=$!; grep -rn roleos src; kill $PID",
             "kill $(pgrep node)",
             "kill %1",
+            "kill -1 1234",
+            "trap 'kill 0' EXIT",
+            "strace -o out.txt ls",
+            "docker cp c:/x out.json",
+            "GIT_AUTHOR_NAME=me git commit -m x",
         ],
         Verdict::Allow,
     );
@@ -329,4 +353,83 @@ fn a_text_that_cannot_be_read_is_asked_about() {
             decision.reasons
         );
     }
+}
+
+#[test]
+fn the_strings_of_a_tool_are_the_words_of_a_command_in_any_container() {
+    let cases = r#"
+deny mcp__x__exec {"argv": ["bash", "-lc", "cat .role-os/keys/hmac"]}
+deny mcp__x__exec {"argv": ["cat", ".role-os/keys/hmac"]}
+deny mcp__x__exec {"argv": ["rm", "-rf", ".git"]}
+deny mcp__x__exec {"command": ["sudo", ["rm", "-rf"], [".git"]]}
+ask mcp__x__do {"words": ["rm", "-rf", ".git"]}
+ask mcp__x__do {"a": {"b": "cat .role-os/keys/hmac"}}
+ask mcp__x__do {"a": "rm", "b": "-rf", "path": ".git"}
+deny mcp__x__do {"env": {"A": "1"}, "run": {"program": "bash", "args": ["-c", "cat .role-os/keys/hmac"]}}
+deny mcp__x__do {"path": ".claude/settings", "ext": "json"}
+deny mcp__x__do {"dir": ".claude", "ext": "json", "stem": "settings"}
+deny mcp__x__do {"a": ".cla", "b": "ude/settings.json"}
+deny mcp__x__do {"p": [".claude/settings", ".json"]}
+deny mcp__x__do {"p": [".mcp", "json"]}
+deny mcp__x__do {"folder": {"name": ".claude"}, "file": {"name": "settings.json"}}
+allow mcp__fs__edit_file {"path": "a.md", "edits": [{"oldText": "git", "newText": "git push"}]}
+allow mcp__x__do {"p": ["src", "settings", "json"]}
+allow mcp__x__do {"file": ".claude/commands/a.md", "kind": "settings"}
+allow mcp__x__do {"argv": ["ls", "-la", ".git"]}
+allow mcp__x__do {"text": "look at .claude/settings.json for the hook and its options"}
+"#;
+    for case in cases.trim().lines() {
+        let mut parts = case.splitn(3, ' ');
+        let [expected, tool, input] = [(); 3].map(|()| parts.next().unwrap());
+        let input = serde_json::from_str(input).unwrap();
+        let now = Timestamp::UNIX_EPOCH;
+        let decision = decide_tool(
+            &policy(),
+            tool,
+            &input,
+            PLACE,
+            &Machine,
+            &Grants::none(),
+            now,
+        );
+        let verdict = format!("{:?}", decision.verdict).to_lowercase();
+        assert_eq!(verdict, expected, "{case} {:?}", decision.reasons);
+    }
+}
+
+#[test]
+fn recipes_in_a_container_are_its_own_business_unless_it_gets_credentials() {
+    let verdict = |command: &str| {
+        let now = Timestamp::UNIX_EPOCH;
+        decide_command(&policy(), command, PLACE, &Machine, &Grants::none(), now).verdict
+    };
+    for command in [
+        "docker run --rm -v $PWD:/app -w /app node:22 npm test",
+        "docker run --rm -v $(pwd):/app -w /app node:22 npm run build",
+        "docker compose run --rm web python manage.py migrate",
+        "docker-compose run web rake db:migrate",
+        "kubectl exec deploy/web -- python manage.py migrate",
+        "docker compose exec -T web coverage run -m pytest",
+        "podman run -v .:/src -w /src gcc make -j4",
+    ] {
+        assert_eq!(verdict(command), Verdict::Allow, "{command}");
+    }
+    for command in [
+        "docker run -v ~/.ssh:/root/.ssh x npm test",
+        "docker run -v $HOME:/h x npm test",
+        "docker run -v /:/h x make",
+        "docker run -v $X:/h x make",
+        "docker run -e NPM_TOKEN x npm run release",
+        "docker run --env-file .env x make",
+        "docker run --privileged x make",
+        "docker run -v /var/run/docker.sock:/s x make",
+        "docker run x python -c 'import x; x.y()'",
+        "docker run x sh -c \"$CODE\"",
+        "docker run -i x python - < a.py",
+        "tmux new-session -d 'npm run dev'",
+        "ssh host make deploy",
+    ] {
+        assert!(verdict(command) >= Verdict::Ask, "{command}");
+    }
+    assert_eq!(verdict("docker run x npm publish"), Verdict::Deny);
 }

@@ -363,3 +363,86 @@ fn commands_that_change_evidence_are_for_people() {
         Verdict::Allow,
     );
 }
+
+#[test]
+fn a_key_is_read_by_whatever_is_not_known_to_look_at_names_only() {
+    let key = ".role-os/keys/approval/x";
+    let with_key = |text: &str| text.replace('K', key);
+    let refused = [
+        "history -r K; history",
+        "mapfile -C 'cat K #' -c1 <<< x",
+        "mapfile -C 'x=.role-os; cat $x/keys/approval/x #' -c1 <<< x",
+        "compgen -C 'cat K' x",
+        "compgen -C 'cat .role-os/ke\"\"ys/approval/x' x",
+        "complete -C 'cat K' x",
+        "bind -x '\"a\":cat K'",
+        "PS4='$(cat K)'; set -x; true",
+        "PROMPT_COMMAND='cat K' bash -i",
+        "LESSOPEN='|cat K %s' less README.md",
+        "command_not_found_handle(){ cat K; }; nosuch",
+        "TRAPEXIT(){ cat K; }",
+        "BASH_ENV=K bash -vc true",
+        "env BASH_ENV=K bash -vc true",
+        "bash .[r]ole-os/keys/approval/x",
+        "sh .?ole-os/k*/*/*",
+        "bash -v .role-os/keys/*/*",
+        "sed -n '1r K' README.md",
+        "sed 'rK' README.md",
+        "frobnicate --script 'load(K)'",
+        "frobnicate 'read K please'",
+        "ls .role-os/keys/approval/* | while read f; do cat $f; done",
+        "cat $(find .role-os/keys -type f)",
+        "git grep --no-index . -- K",
+        "HISTFILE=K bash -ic history",
+        "HISTFILE=K; history -r; history",
+        "INPUTRC=K bash -i",
+        "export X=K; frobnicate",
+        "find .role-os -type f -print0 | xargs -0 cat",
+        "find . -name 'hma*' | xargs cat",
+        "ls .r*/ | xargs cat",
+        "cp -r .r* /tmp/x",
+        "ssh -i K host true",
+        "git config -f K --list",
+        "git log -OK",
+        "man ./K",
+        "cpio -o <<< K",
+        "tclsh <<< 'puts [read [open K]]'",
+        "du --files0-from=K",
+        "find -files0-from K",
+        "cd .role-os/keys && frobnicate 'x approval/x'",
+    ];
+    let refused: Vec<String> = refused.iter().map(|text| with_key(text)).collect();
+    all(
+        &refused.iter().map(String::as_str).collect::<Vec<_>>(),
+        Verdict::Deny,
+    );
+    let ordinary = [
+        "ls -l K",
+        "stat K",
+        "test -f K && echo yes",
+        "[ -e K ]",
+        "bash -c 'ls -l .role-os/keys'",
+        "eval 'stat K'",
+        "find . -path ./.role-os/keys -prune -o -print",
+        "echo .role-os/keys/ >> .gitignore",
+        "export KEYS=.role-os/keys",
+        "git status -- .role-os/keys",
+        "git check-ignore K",
+        "tar czf /tmp/o.tgz --exclude .role-os/keys src",
+        "find . -name '*.rs' | xargs cat",
+        "ls src/*.rs | xargs cat",
+        "cd /w/role-os-x; ls; cat \"$F\"",
+        "git commit -m 'ignore .role-os/keys/'",
+        "gh issue create --title x --body 'see .role-os/keys/approval'",
+        "grep -rn '.role-os/keys' docs",
+        "rg '.role-os/keys' src",
+        "sed -n 's|.role-os/keys|x|p' docs/a.md",
+        "cargo test keys -- --nocapture",
+        "npm test -- 'src/**/*.test.ts'",
+    ];
+    let ordinary: Vec<String> = ordinary.iter().map(|text| with_key(text)).collect();
+    all(
+        &ordinary.iter().map(String::as_str).collect::<Vec<_>>(),
+        Verdict::Allow,
+    );
+}

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use actions::lookup::{Listing, Source};
+
 use super::*;
 
 /// A workspace at `/w` whose rules lie where they should, with sources that hold a grant or do not.
@@ -201,4 +203,77 @@ fn a_protected_path_in_the_words_is_refused_whatever_the_program() {
         ],
         Verdict::Deny,
     );
+}
+
+/// A repository in which the commit `ev` and everything around it holds a changed setting, and all others do not.
+struct Commits;
+
+impl Lookup for Commits {
+    fn read(&self, _: &str) -> Content {
+        Content::Missing
+    }
+
+    fn list(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn search(&self, source: Source<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Listing {
+        let Source::Git { from, .. } = source else {
+            return Listing::Unknown;
+        };
+        let path = ".claude/settings.json";
+        match format!("{from:?}") {
+            name if name.contains("..") => Listing::Unknown,
+            name if name.contains("\"ev") && is_wanted(path) => Listing::Found(path.to_owned()),
+            _ => Listing::Clean,
+        }
+    }
+}
+
+#[test]
+fn a_commit_that_holds_a_setting_is_refused_however_it_is_taken() {
+    let verdict = |command: &str| {
+        let now = Timestamp::UNIX_EPOCH;
+        decide_command(&policy(), command, PLACE, &Commits, &Grants::none(), now).verdict
+    };
+    for command in [
+        "git revert -m 2 ev",
+        "git revert --mainline=2 --no-edit ev",
+        "git revert ev..HEAD",
+        "git cherry-pick -m 1 ev",
+        "git bisect start ev HEAD",
+        "git bisect reset ev",
+        "git merge-recursive HEAD -- HEAD ev",
+        "git merge-ort HEAD -- HEAD ev",
+        "git show ev | git apply",
+        "git show ev > p; git apply p",
+        "git diff HEAD..ev | git apply --index",
+        "git diff HEAD ev | patch -p1",
+        "git format-patch -1 --stdout ev | git am",
+        "git log -p -1 ev | git apply",
+        "git pull . ev",
+    ] {
+        assert_eq!(verdict(command), Verdict::Deny, "{command}");
+    }
+    assert_eq!(
+        verdict("git rev-list ev | git cherry-pick --stdin"),
+        Verdict::Ask
+    );
+    for command in [
+        "git revert HEAD~1..HEAD",
+        "git revert -m 1 HEAD",
+        "git revert --no-edit HEAD",
+        "git bisect start HEAD v1",
+        "git bisect run make",
+        "git show HEAD~1 | git apply -R",
+        "git diff > p; git apply p",
+        "git stash show -p | git apply",
+        "curl -s https://example.org/p.diff | git apply",
+    ] {
+        assert_ne!(verdict(command), Verdict::Deny, "{command}");
+        assert!(
+            command.contains("run") || verdict(command) == Verdict::Allow,
+            "{command}"
+        );
+    }
 }
