@@ -172,6 +172,11 @@ fn shares_prices_and_choices_are_named_with_what_is_expected() {
          invalid value: integer `-1`, expected a number from 0 to 1000000",
     );
     check(
+        "[catalog]\ntrusted_keys = [\"00\"]",
+        "cannot use settings file `config.toml` line 2, key `catalog.trusted_keys[0]`: \
+         `00` is not an Ed25519 public key of 64 hexadecimal digits",
+    );
+    check(
         "[fallback.claude]\nkind = \"gpt\"",
         "cannot use settings file `config.toml` line 2, key `fallback.claude.kind`: \
          unknown variant `gpt`, expected one of `none`, `anthropic`, `openai`, `command`",

@@ -8,8 +8,10 @@ use ::catalog::problem::{Place, Problem};
 use ::catalog::yaml::Excerpt;
 use present::view;
 use roles::catalog::{self, Locate, Outcome, Request};
+use server::catalog_remote::Gaps;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::origin::{self, Origin};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -89,7 +91,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
 }
 
 fn run_remote(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let draft = super::remote::fetch(ui, context)?;
+    let Origin::Remote(source) = Origin::configured(context)? else {
+        return Ok(Exit::Failed);
+    };
+    let draft = origin::fetch(ui, context, source, &|_| true, Gaps::Keep)?;
     let report = draft.check_unlocked(args.request().rigour);
     let outcome = Outcome {
         draft,
