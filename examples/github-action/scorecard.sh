@@ -7,14 +7,10 @@ read -ra arguments <<<"${ARGUMENTS:-}"
 report=$("${ROLEOS:-roleos}" scorecard "$BUNDLES" --ledger "$LEDGER" --key-file "$KEY_FILE" --accept \
     "${arguments[@]}" --color never 2>&1)
 status=$?
-case $status in
-    0) verdict="accepted" ;;
-    1) verdict="not accepted" ;;
-    *) verdict="could not be checked" ;;
-esac
+if [ "$status" -eq 0 ]; then verdict="accepted"; else verdict="not accepted"; fi
 {
     printf '## Role OS scorecard: %s\n\n' "$verdict"
-    # Four backticks: a report may quote three.
-    printf '````text\n%s\n````\n' "$report"
+    # Indented, because no line of a report can end such a block.
+    printf '%s\n' "$report" | sed 's/^/    /'
 } >>"${GITHUB_STEP_SUMMARY:-/dev/stdout}"
 exit "$status"

@@ -296,6 +296,19 @@ mod tests {
     }
 
     #[test]
+    fn the_real_components_have_licences_and_no_tools_of_tests() {
+        let project = Project::find().unwrap();
+        let lock = project.read("Cargo.lock").unwrap();
+        let document = components_of(&metadata(&project).unwrap(), &lock).unwrap();
+        let components = list(&document, "components");
+        let has = |name: &str| components.iter().any(|one| text(one, "name") == name);
+        assert!(has("tokio") && has("witness"));
+        assert!(!has("insta") && !has("proptest") && !has("xtask"));
+        let bare = components.iter().find(|one| one.get("licenses").is_none());
+        assert_eq!(bare, None);
+    }
+
+    #[test]
     fn the_signature_is_over_these_checksums() {
         let key = SigningKey::new(&[7; 32]);
         let (note, public) = signed("00  a.tar.gz\n", &key).unwrap();

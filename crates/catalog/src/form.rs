@@ -197,12 +197,12 @@ mod tests {
             (
                 "name: X",
                 "name: 'TODO: name of x'",
-                "unfinished: the name still says TODO",
+                "unfinished: `name` still says TODO",
             ),
             (
                 "instructions: find every TODO comment",
                 "instructions: \"a\\n1. TODO: the steps\"",
-                "unfinished: the instructions still says TODO",
+                "unfinished: `instructions` still says TODO",
             ),
             (
                 "{ en: A }",

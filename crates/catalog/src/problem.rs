@@ -355,7 +355,7 @@ impl Problem {
             }
             Class::SchemaVersion => "`schemaVersion` must be 1".to_owned(),
             Class::UnknownField => format!("the format has no field `{detail}` here"),
-            Class::Unfinished => format!("the {detail} still says TODO"),
+            Class::Unfinished => format!("`{detail}` still says TODO"),
             Class::VersionLowered => {
                 format!("{role} has version {version}, below {locked}, which was locked before")
             }

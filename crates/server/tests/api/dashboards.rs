@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base::config::Config;
 use base::workspace::Workspace;
-use evidence::store::Audit;
+use evidence::store::audit::Audit;
 use routing::learning::Shown;
 use server::metrics::Metrics;
 
@@ -14,7 +14,12 @@ fn every_metric_of_the_examples_is_exported() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = Workspace::at(folder.path()).unwrap();
     let learning = Shown::of(&workspace, &Config::default());
-    let text = Metrics::default().text(Some(&Audit::default()), Some(&learning));
+    let metrics = Metrics::default();
+    // A family without a sample is not printed.
+    metrics.refused(403);
+    metrics.used("general", (Some(1), Some(1)));
+    metrics.probed("agreed");
+    let text = metrics.text(Some(&Audit::default()), Some(&learning));
     let mut exported = BTreeSet::new();
     for line in text.lines() {
         if let Some(family) = line.strip_prefix("# TYPE ") {

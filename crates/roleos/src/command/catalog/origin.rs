@@ -19,7 +19,7 @@ const BUILTIN: &str = "builtin";
 
 /// The option that commands share.
 #[derive(Debug, clap::Args)]
-pub struct From {
+pub(super) struct From {
     /// The catalog: a directory, `builtin` or an http(s) address [default: `catalog` in the workspace, else the current
     /// directory, else AI_AGENT_ROLES_CATALOG_URL].
     #[arg(long, value_name = "CATALOG")]
