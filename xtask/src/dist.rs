@@ -303,7 +303,7 @@ mod tests {
         let components = list(&document, "components");
         let has = |name: &str| components.iter().any(|one| text(one, "name") == name);
         assert!(has("tokio") && has("witness"));
-        assert!(!has("insta") && !has("proptest") && !has("xtask"));
+        assert!(!has("assert_cmd") && !has("proptest") && !has("xtask"));
         let bare = components.iter().find(|one| one.get("licenses").is_none());
         assert_eq!(bare, None);
     }

@@ -147,7 +147,6 @@ fn is_unfinished(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::catalog::{Draft, Rigour};
     use crate::source::{File, Sources};
 
