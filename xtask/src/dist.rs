@@ -112,10 +112,6 @@ fn signed(sums: &str, key: &SigningKey) -> Result<(String, String)> {
     Ok((note, verifier_key(&name, &key.public())))
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the folder is made again by each run"
-)]
 fn collect(project: &Project, built: &Path, folder: &Path) -> Result<()> {
     let fail = |error| Failure::of(format!("cannot fill `{}`", folder.display()), error);
     fs::create_dir_all(folder).map_err(fail)?;
