@@ -16,6 +16,7 @@ use crate::project::Project;
 mod actions_doc;
 mod bench;
 mod codegen;
+mod dist;
 mod e2e;
 mod failure;
 mod gate_report;
@@ -55,6 +56,8 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Build the files of a release: programs, list of components, checksums, signature.
+    Dist(dist::Args),
     /// Write how often the gate errs, from the corpora: `docs/gate-error-rates.md`.
     GateReport,
     /// Take the pictures of the pages in `docs/img/` with a real browser.
@@ -92,6 +95,7 @@ fn run(chore: Chore) -> shell::Result<()> {
         Chore::Codegen { check: false } => codegen::write(&project),
         Chore::Codegen { check: true } => codegen::check(&project),
         Chore::E2e { arguments } => e2e::run(&project, &arguments),
+        Chore::Dist(args) => dist::run(&project, &args),
         Chore::GateReport => gate_report::run(&project),
         Chore::Screenshots => screenshots::run(&project),
         Chore::Simulate { arguments } => simulate::run(&project, &arguments),

@@ -23,6 +23,7 @@ use self::gateway::Gateway;
 use self::oversight::Oversight;
 use self::selection::Selection;
 use self::specialist::{Fallback, Privacy, Specialist};
+use self::trusted_key::TrustedKey;
 use self::within::Within;
 
 pub mod acceptance;
@@ -36,6 +37,7 @@ mod reference;
 pub mod selection;
 pub mod specialist;
 pub mod trust;
+pub mod trusted_key;
 pub mod within;
 
 #[cfg(any(test, feature = "reference"))]
@@ -69,6 +71,8 @@ pub struct Config {
     pub fallback: Fallback,
     /// The gateway of `roleos up`: where models lie, and who may ask.
     pub gateway: Gateway,
+    /// Catalogs on other machines.
+    pub catalog: Catalog,
     /// Settings of an unconfirmed file that do not hold.
     #[serde(skip)]
     #[cfg_attr(any(test, feature = "reference"), schemars(skip))]
@@ -111,6 +115,17 @@ impl Witness {
             .or_else(|| thread::available_parallelism().ok())
             .unwrap_or(NonZeroUsize::MIN)
     }
+}
+
+/// Section `[catalog]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Catalog {
+    /// Refuse a catalog on another machine that none of `trusted_keys` signed (`roleos catalog sign`).
+    pub require_signature: bool,
+    /// Public Ed25519 keys in hexadecimal, as `roleos catalog sign` prints them.
+    pub trusted_keys: Vec<TrustedKey>,
 }
 
 /// Section `[rerun]`.

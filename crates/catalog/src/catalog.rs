@@ -10,7 +10,7 @@ use crate::problem::{Place, Problem};
 use crate::served::{self, Refusal};
 use crate::source::{INDEX, Sources};
 use crate::tombstones::Tombstones;
-use crate::{check, strict};
+use crate::{check, form, strict};
 
 /// How much is asked of a catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,6 +204,7 @@ impl Draft {
             return Vec::new();
         }
         let mut problems = strict::check(&self.contents);
+        problems.extend(form::check(&self.contents));
         problems.extend(lock::lowered(&self.roles, &records.lock));
         problems.extend(records.tombstones.check(&self.roles));
         problems

@@ -1,343 +1,375 @@
-//! Roles as the files that coding agents read, and back.
+//! Roles as the files that coding agents read: one table row per target, one writer for all of them.
 //!
-//! Both targets are Markdown with front matter: one-line values between double quotes, then the instructions byte for
-//! byte and one newline. What a target has no field for is kept where it does no harm, in a comment or in `metadata`,
-//! so that [`read_back`] finds the same six hashed fields. Every file carries a hash of itself, so that one that a
-//! person touched is not taken for ours.
+//! Every file carries a hash of itself, so that an edited file is not taken for ours. A part of a role that a target has
+//! no field for is lost, and [`Exported::lost`] says so.
 
-use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use self::targets::Line;
 use crate::browse::Fields;
+use crate::hints::{Hints, Strength, Tool};
 use crate::strict::is_safe;
-use crate::yaml::{Document, Node, number_text};
+use crate::yaml::number_text;
 use crate::yaml_text::quoted;
 
-/// Longest description of a skill, in characters.
-const MAX_SKILL_DESCRIPTION: usize = 1024;
-/// Longest name of a skill.
-const MAX_SKILL_NAME: usize = 64;
-/// Stands in the place of the hash while the file is hashed.
-const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-/// Begins the comment that carries what a subagent has no field for.
-const MARK: &str = "# roleos: ";
-const FENCE: &str = "---\n";
+pub use self::targets::{TARGETS, Target};
 
-/// For whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// Subagents: `.claude/agents/<slug>.md`.
-    ClaudeAgents,
-    /// The Agent Skills standard: `skills/<slug>/SKILL.md`.
-    AgentSkills,
-}
+mod targets;
+
+/// Longest name in the Agent Skills standard.
+const MAX_NAME: usize = 64;
+/// Precedes the hash, wherever a file carries it.
+const MARK: &str = "roleos-";
+/// Takes the place of the hash while the file is hashed.
+const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// A role to export.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Role<'a> {
-    /// Its slug, which becomes its name there.
+    /// The slug, which becomes the name.
     pub slug: &'a str,
     /// The language of the text.
     pub language: &'a str,
-    /// Its version.
+    /// The version.
     pub version: f64,
-    /// What it says.
+    /// The text.
     pub fields: &'a Fields,
-    /// Whether it asks for a model.
+    /// Tools and model.
+    pub hints: Hints,
+    /// Whether the role has a `modelConfig`.
     pub has_model: bool,
 }
 
-/// A file for a target.
+/// A file, or a part of one, for a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
-    /// From the folder of the export.
+    /// Path from the folder of the export.
     pub path: String,
     /// All of it.
     pub text: String,
-    /// What the target does not use, in lower case and without a full stop.
-    pub unused: Vec<&'static str>,
+    /// The name of the section, where the file belongs to the user and only a section of it is ours.
+    pub section: Option<String>,
+    /// Parts of the role that are lost or reduced, in lower case and without a full stop.
+    pub lost: Vec<&'static str>,
 }
 
-/// A file that was exported.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReadBack {
-    /// The role's slug.
-    pub slug: String,
-    /// The language of the text.
-    pub language: String,
-    /// The version that was exported.
-    pub version: f64,
-    /// The six hashed fields.
-    pub fields: Fields,
-    /// Whether every byte is as we wrote it.
-    pub is_untouched: bool,
+/// How an exported file goes together with the one on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// It is there, byte for byte.
+    Same,
+    /// The file is not ours, or was edited.
+    Kept,
+    /// The whole file as it must be written.
+    Write(String),
 }
 
-/// Writes a role for a target.
+/// Writes a role for a target: its file, and for some targets a section of `AGENTS.md`.
 ///
 /// # Errors
 /// The slug cannot be a name there.
-pub fn export(target: Target, role: Role<'_>) -> Result<Exported, String> {
+pub fn export(target: &Target, role: &Role<'_>) -> Result<Vec<Exported>, String> {
     if !is_name(target, role.slug) {
         return Err(format!("`{}` cannot be a name there", role.slug));
     }
-    let path = match target {
-        Target::ClaudeAgents => format!(".claude/agents/{}.md", role.slug),
-        Target::AgentSkills => format!("skills/{}/SKILL.md", role.slug),
-    };
-    let hash = digest(&file(target, role, NO_HASH));
-    Ok(Exported {
-        path,
-        text: file(target, role, &hash),
-        unused: unused(target, role),
-    })
+    let mut files = vec![Exported {
+        path: target.path.replace("{}", role.slug),
+        text: seal(&file(target, role)),
+        section: None,
+        lost: lost(target, role),
+    }];
+    files.extend(target.section.map(|path| Exported {
+        path: path.to_owned(),
+        text: seal(&section(target, role)),
+        section: Some(role.slug.to_owned()),
+        lost: Vec::new(),
+    }));
+    Ok(files)
 }
 
-/// The whole file with this hash in it.
-fn file(target: Target, role: Role<'_>, hash: &str) -> String {
-    let head = match target {
-        Target::ClaudeAgents => agent(role, hash),
-        Target::AgentSkills => skill(role, hash),
-    };
-    format!("{FENCE}{head}{FENCE}{}\n", role.fields.instructions)
+/// Returns the files that a target needs once, beside those of the roles.
+#[must_use]
+pub fn companions(target: &Target) -> Vec<Exported> {
+    let files = target.companions.iter();
+    let files = files.map(|(path, text)| Exported {
+        path: (*path).to_owned(),
+        text: seal(&text.replace("{hash}", &format!("{MARK}{NO_HASH}"))),
+        section: None,
+        lost: Vec::new(),
+    });
+    files.collect()
 }
 
-/// How the hash stands in a file. Only a line of the head can look like this, and the head comes first.
-fn hash_line(target: Target, hash: &str) -> String {
-    match target {
-        Target::ClaudeAgents => format!("\n{MARK}{{\"hash\":\"{hash}\""),
-        Target::AgentSkills => format!("\n  roleos-hash: \"{hash}\"\n"),
+/// Decides what to write over an existing file.
+#[must_use]
+pub fn merge(exported: &Exported, old: Option<&str>, overwrite: bool) -> Merge {
+    let new = exported.text.as_str();
+    let Some(old) = old else {
+        return Merge::Write(new.to_owned());
+    };
+    let (before, mine, after) = match &exported.section {
+        None => ("", old, ""),
+        Some(name) => match find_section(old, name) {
+            Found::Section(before, mine, after) => (before, mine, after),
+            Found::Broken => return Merge::Kept,
+            Found::Nothing => {
+                let gap = if old.is_empty() { "" } else { "\n" };
+                return Merge::Write(format!("{}{gap}{new}", with_newline(old)));
+            }
+        },
+    };
+    if mine == new {
+        Merge::Same
+    } else if is_untouched(mine) || overwrite {
+        Merge::Write(format!("{before}{new}{after}"))
+    } else {
+        Merge::Kept
     }
 }
 
-fn is_name(target: Target, slug: &str) -> bool {
-    let is_skill_name = slug.len() <= MAX_SKILL_NAME
+enum Found<'t> {
+    Nothing,
+    Broken,
+    Section(&'t str, &'t str, &'t str),
+}
+
+fn find_section<'t>(text: &'t str, name: &str) -> Found<'t> {
+    let (opening, closing) = (format!("<!-- {MARK}"), closing(name));
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let names = |rest: &str| rest.split(' ').nth(1) == Some(name);
+        if line.strip_prefix(&opening).is_some_and(names) {
+            let (before, rest) = text.split_at_checked(start).unwrap_or_default();
+            return match rest.split_once(&closing) {
+                Some((inner, after)) => {
+                    let (mine, _) = rest
+                        .split_at_checked(inner.len() + closing.len())
+                        .unwrap_or_default();
+                    Found::Section(before, mine, after)
+                }
+                None => Found::Broken,
+            };
+        }
+        start += line.len();
+    }
+    Found::Nothing
+}
+
+fn closing(name: &str) -> String {
+    format!("<!-- roleos end of {name} -->\n")
+}
+
+fn with_newline(text: &str) -> String {
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{text}{end}")
+}
+
+/// Puts the hash of the text into it.
+fn seal(text: &str) -> String {
+    let hash = hex::encode(Sha256::digest(text));
+    text.replacen(NO_HASH, &hash, 1)
+}
+
+/// Returns `true` if the text carries the hash of itself.
+fn is_untouched(text: &str) -> bool {
+    let Some((_, rest)) = text.split_once(MARK) else {
+        return false;
+    };
+    let hash = rest.get(..NO_HASH.len()).unwrap_or_default();
+    let blank = text.replacen(hash, NO_HASH, 1);
+    !hash.is_empty() && hex::encode(Sha256::digest(blank)) == hash
+}
+
+fn is_name(target: &Target, slug: &str) -> bool {
+    let is_standard = slug.len() <= MAX_NAME
         && !slug.starts_with('-')
         && !slug.ends_with('-')
         && !slug.contains("--");
-    is_safe(slug) && (target == Target::ClaudeAgents || is_skill_name)
+    is_safe(slug) && (!target.has_standard_names || is_standard)
 }
 
-fn digest(text: &str) -> String {
-    hex::encode(Sha256::digest(text))
+fn file(target: &Target, role: &Role<'_>) -> String {
+    let version = number_text(role.version);
+    let mark = format!(
+        "# {MARK}{NO_HASH} {} {} {version}\n",
+        role.slug, role.language
+    );
+    let lines = target.lines.iter().map(|line| text_of(line, target, role));
+    let head: String = lines.collect();
+    let body = &role.fields.instructions;
+    if target.is_toml {
+        let body = toml_lines(body);
+        return format!("{mark}{head}developer_instructions = \"\"\"\n{body}\n\"\"\"\n");
+    }
+    format!("---\n{mark}{head}---\n{body}\n")
 }
 
-/// The first message, when it is sent without being asked for.
+fn text_of(line: &Line, target: &Target, role: &Role<'_>) -> String {
+    let pair = |key: &str, text: &str| match target.is_toml {
+        true => format!("{key} = {}\n", toml_line(text)),
+        false => format!("{key}: {}\n", quoted(text)),
+    };
+    match line {
+        Line::Fixed(text) => (*text).to_owned(),
+        Line::Slug => pair("name", role.slug),
+        Line::DisplayName => pair("name", &role.fields.name),
+        Line::Description => pair("description", &cut(description(role), target)),
+        Line::InitialPrompt => {
+            initial_prompt(role.fields).map_or_else(String::new, |text| pair("initialPrompt", text))
+        }
+        Line::Tools(words) => match &role.hints.tools {
+            None => String::new(),
+            Some(tools) => words.text(tools),
+        },
+        Line::Model(strong, fast) => match role.hints.model {
+            None => String::new(),
+            Some(Strength::Strong) => format!("{strong}\n"),
+            Some(Strength::Fast) => format!("{fast}\n"),
+        },
+    }
+}
+
+/// Returns a TOML basic string on one line. JSON escapes are TOML escapes, but TOML has no raw DEL.
+fn toml_line(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    json.replace('\u{7f}', "\\u007f")
+}
+
+/// Returns the inside of a TOML multi-line basic string.
+fn toml_lines(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.replace('\\', "\\\\").chars() {
+        match c {
+            '"' if out.ends_with('"') => out.push_str("\\\""),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Returns a section that tells an agent without a list of roles when to use this one.
+fn section(target: &Target, role: &Role<'_>) -> String {
+    let one_line = |text: &str| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words
+            .join(" ")
+            .replace("<!--", "<! --")
+            .replace("-->", "-- >")
+    };
+    let (slug, path) = (role.slug, target.path.replace("{}", role.slug));
+    let version = number_text(role.version);
+    format!(
+        "<!-- {MARK}{NO_HASH} {slug} {} {version} -->\n## Role: {}\n\n{}\nFor such a task spawn the agent `{slug}`, or follow the instructions in `{path}`.\n{}",
+        role.language,
+        one_line(&role.fields.name),
+        one_line(description(role)),
+        closing(slug),
+    )
+}
+
+/// Returns the first message, if it is sent without a user's request.
 fn initial_prompt(fields: &Fields) -> Option<&str> {
     let message = fields.launch_message.as_deref()?;
     let is_sent = fields.auto_start != Some(false) && !message.trim().is_empty();
     is_sent.then_some(message)
 }
 
-/// What the role says it does; targets need something.
-fn description(role: Role<'_>) -> &str {
+/// Returns the description, else the name, else the slug: targets need one.
+fn description<'r>(role: &'r Role<'_>) -> &'r str {
     let is_there = |text: &&str| !text.trim().is_empty();
     let description = role.fields.description.as_deref().filter(is_there);
     let name = Some(role.fields.name.as_str()).filter(is_there);
     description.or(name).unwrap_or(role.slug)
 }
 
-fn agent(role: Role<'_>, hash: &str) -> String {
-    let fields = role.fields;
-    let mut kept = Map::new();
-    let mut keep = |key: &str, value: Value| drop(kept.insert(key.to_owned(), value));
-    keep("hash", json!(hash));
-    keep("slug", json!(role.slug));
-    keep("language", json!(role.language));
-    keep("version", json!(number_text(role.version)));
-    keep("name", json!(fields.name));
-    keep("emoji", json!(fields.emoji));
-    keep("autoStart", json!(fields.auto_start));
-    if fields.description.as_deref() != Some(description(role)) {
-        keep("description", json!(fields.description));
-    }
-    let prompt = initial_prompt(fields);
-    if prompt.is_none() {
-        keep("launchMessage", json!(fields.launch_message));
-    }
-    let prompt = prompt.map(|text| format!("initialPrompt: {}\n", quoted(text)));
-    format!(
-        "{MARK}{}\nname: {}\ndescription: {}\n{}",
-        escaped(&Value::Object(kept)),
-        role.slug,
-        quoted(description(role)),
-        prompt.unwrap_or_default()
-    )
-}
-
-/// JSON on one line of printable characters: a comment ends where a reader sees the end of a line.
-fn escaped(value: &Value) -> String {
-    let mut out = String::new();
-    for char in value.to_string().chars() {
-        if char.is_control()
-            || matches!(
-                char,
-                '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
-            )
-        {
-            out.push_str(&format!("\\u{:04x}", u32::from(char)));
-        } else {
-            out.push(char);
-        }
-    }
-    out
-}
-
-fn skill(role: Role<'_>, hash: &str) -> String {
-    let fields = role.fields;
-    let shown = cut(description(role));
-    let mut metadata = vec![
-        ("hash", hash.to_owned()),
-        ("language", role.language.to_owned()),
-        ("version", number_text(role.version)),
-        ("name", fields.name.clone()),
-    ];
-    metadata.extend(fields.emoji.clone().map(|text| ("emoji", text)));
-    metadata.extend(
-        fields
-            .auto_start
-            .map(|value| ("auto-start", value.to_string())),
-    );
-    metadata.extend(
-        fields
-            .launch_message
-            .clone()
-            .map(|text| ("launch-message", text)),
-    );
-    match &fields.description {
-        None => metadata.push(("no-description", "true".to_owned())),
-        Some(text) if *text != shown => metadata.push(("description", text.clone())),
-        Some(_) => {}
-    }
-    let mut out = format!(
-        "name: {}\ndescription: {}\nmetadata:\n",
-        role.slug,
-        quoted(&shown)
-    );
-    for (key, value) in metadata {
-        out.push_str(&format!("  roleos-{key}: {}\n", quoted(&value)));
-    }
-    out
-}
-
-fn cut(description: &str) -> String {
-    if description.chars().count() <= MAX_SKILL_DESCRIPTION {
+fn cut(description: &str, target: &Target) -> String {
+    if description.chars().count() <= target.max_description {
         return description.to_owned();
     }
-    let kept = description.chars().take(MAX_SKILL_DESCRIPTION - 1);
+    let kept = description
+        .chars()
+        .take(target.max_description.saturating_sub(1));
     kept.chain(['…']).collect()
 }
 
-fn unused(target: Target, role: Role<'_>) -> Vec<&'static str> {
-    let fields = role.fields;
-    let has_message = fields.launch_message.is_some();
-    let is_long = description(role).chars().count() > MAX_SKILL_DESCRIPTION;
-    let notes = match target {
-        Target::ClaudeAgents => [
-            (true, "the display name and the emoji are kept in a comment"),
-            (
-                has_message && initial_prompt(fields).is_none(),
-                "the launch message waits for the user and is kept in a comment",
-            ),
-            (false, ""),
-        ],
-        Target::AgentSkills => [
-            (
-                true,
-                "the display name and the emoji are kept in `metadata`",
-            ),
-            (
-                has_message,
-                "the launch message is kept in `metadata` and never sent",
-            ),
-            (
-                is_long,
-                "the description is cut at 1024 characters, and whole in `metadata`",
-            ),
-        ],
-    };
-    let model = (
-        role.has_model,
-        "the model that the role asks for is not exported",
-    );
-    let notes = notes.into_iter().chain([model]);
-    notes
-        .filter(|(applies, _)| *applies)
-        .map(|(_, note)| note)
-        .collect()
+fn lost(target: &Target, role: &Role<'_>) -> Vec<&'static str> {
+    let has = |wanted: fn(&Line) -> bool| target.lines.iter().any(wanted);
+    let message = role.fields.launch_message.as_deref().unwrap_or_default();
+    let is_sent =
+        has(|line| matches!(line, Line::InitialPrompt)) && initial_prompt(role.fields).is_some();
+    let tools = role.hints.tools.is_some();
+    let words = target.lines.iter().find_map(|line| match line {
+        Line::Tools(words) => Some(words),
+        _ => None,
+    });
+    let notes = [
+        (
+            !has(|line| matches!(line, Line::DisplayName)) && !role.fields.name.is_empty(),
+            "the display name is not exported",
+        ),
+        (role.fields.emoji.is_some(), "the emoji is not exported"),
+        (
+            !message.trim().is_empty() && !is_sent,
+            "the launch message is not exported",
+        ),
+        (
+            description(role).chars().count() > target.max_description,
+            "the description is cut at the target's limit",
+        ),
+        (
+            tools && words.is_none(),
+            "the list of tools is not exported",
+        ),
+        (
+            tools && words.is_some_and(|words| !words.names_all()),
+            "the list of tools is reduced to what is denied",
+        ),
+        (
+            role.hints.model.is_some() && !has(|line| matches!(line, Line::Model(..))),
+            "the hint at a model is not exported",
+        ),
+        (
+            role.has_model,
+            "the model that the role asks for is not exported",
+        ),
+    ];
+    let applying = notes.into_iter().filter(|(applies, _)| *applies);
+    applying.map(|(_, note)| note).collect()
 }
 
-/// Reads a file that was exported; `None` when it is none of ours.
-#[must_use]
-pub fn read_back(target: Target, text: &str) -> Option<ReadBack> {
-    let rest = text.strip_prefix(FENCE)?;
-    // Every value is on one line, so that the first fence ends the head whatever the instructions hold.
-    let (head, body) = rest.split_once("\n---\n")?;
-    let instructions = body.strip_suffix('\n').unwrap_or(body);
-    let document = Document::parse(head.as_bytes().to_vec()).ok()?;
-    let root = document.root();
-    let (mut read, hash) = match target {
-        Target::ClaudeAgents => read_agent(root, head)?,
-        Target::AgentSkills => read_skill(root)?,
-    };
-    read.fields.instructions = instructions.to_owned();
-    let (found, blank) = (hash_line(target, &hash), hash_line(target, NO_HASH));
-    read.is_untouched = digest(&text.replacen(&found, &blank, 1)) == hash;
-    Some(read)
+/// The words of a target for tools: per kind, in the order of [`Tool::ALL`], if it is wanted and if it is not.
+#[derive(Debug)]
+pub(crate) struct Words {
+    before: &'static str,
+    wanted: [&'static str; 4],
+    denied: [&'static str; 4],
+    between: &'static str,
+    after: &'static str,
 }
 
-fn read_agent(root: Node<'_>, head: &str) -> Option<(ReadBack, String)> {
-    let mark = head.lines().find_map(|line| line.strip_prefix(MARK))?;
-    let mark: Map<String, Value> = serde_json::from_str(mark).ok()?;
-    let text = |key: &str| mark.get(key)?.as_str().map(str::to_owned);
-    let field = |key: &str| root.get(key).and_then(Node::text).map(str::to_owned);
-    let description = match mark.contains_key("description") {
-        true => text("description"),
-        false => field("description"),
-    };
-    let read = ReadBack {
-        slug: field("name")?,
-        language: text("language")?,
-        version: text("version")?.parse().ok()?,
-        fields: Fields {
-            emoji: text("emoji"),
-            auto_start: mark.get("autoStart").and_then(Value::as_bool),
-            name: text("name")?,
-            description,
-            instructions: String::new(),
-            launch_message: field("initialPrompt").or_else(|| text("launchMessage")),
-        },
-        is_untouched: false,
-    };
-    Some((read, text("hash")?))
-}
+impl Words {
+    fn names_all(&self) -> bool {
+        self.wanted.iter().all(|word| !word.is_empty())
+    }
 
-fn read_skill(root: Node<'_>) -> Option<(ReadBack, String)> {
-    let metadata = root.get("metadata")?;
-    let kept = |key: &str| {
-        let value = metadata.get(&format!("roleos-{key}"))?;
-        value.text().map(str::to_owned)
-    };
-    let field = |key: &str| root.get(key).and_then(Node::text).map(str::to_owned);
-    let description = match kept("no-description") {
-        Some(_) => None,
-        None => kept("description").or_else(|| field("description")),
-    };
-    let read = ReadBack {
-        slug: field("name")?,
-        language: kept("language")?,
-        version: kept("version")?.parse().ok()?,
-        fields: Fields {
-            emoji: kept("emoji"),
-            auto_start: kept("auto-start").map(|value| value == "true"),
-            name: kept("name")?,
-            description,
-            instructions: String::new(),
-            launch_message: kept("launch-message"),
-        },
-        is_untouched: false,
-    };
-    Some((read, kept("hash")?))
+    fn text(&self, tools: &[Tool]) -> String {
+        let columns = Tool::ALL.iter().zip(self.wanted).zip(self.denied);
+        let words = columns.map(|((tool, wanted), denied)| match tools.contains(tool) {
+            true => wanted,
+            false => denied,
+        });
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        match words.is_empty() {
+            true => String::new(),
+            false => format!("{}{}{}", self.before, words.join(self.between), self.after),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! [`problem`] (what can be wrong), [`canonical`] and [`lock`] (what is
 //! hashed, and what was recorded), [`tombstones`] and [`strict`] (what the published check lets through), [`served`] (what a
 //! server would refuse), [`catalog`], the front door, and [`browse`] (what it offers). Then what is done with one:
-//! [`yaml_text`], [`edit`] and [`skeleton`] (writing), [`model_config`], [`installed`] and [`install`] (roles in a workspace),
+//! [`yaml_text`], [`edit`] and [`skeleton`] (writing), [`model_config`], [`hints`], [`installed`] and [`install`] (roles in a workspace),
 //! [`export`] (roles for other agents).
 //!
 //! The promise: outside text never panics, never recurses without a bound and is refused quickly when it is hostile; only
@@ -31,6 +31,8 @@ pub mod tombstones;
 
 pub mod strict;
 
+mod form;
+
 pub mod served;
 
 pub mod catalog;
@@ -38,6 +40,8 @@ pub mod catalog;
 pub mod browse;
 
 pub mod model_config;
+
+pub mod hints;
 
 pub mod yaml_text;
 

@@ -73,6 +73,14 @@ pub enum Class {
     TranslationDrift,
     /// Strict: the same text in two languages.
     Untranslated,
+    /// Strict: `schemaVersion` is not the one of the format.
+    SchemaVersion,
+    /// Strict: a key that the format does not have.
+    UnknownField,
+    /// Strict: a text that still says TODO.
+    Unfinished,
+    /// Strict: a folder, file or language that the index does not declare.
+    Undeclared,
     /// Strict: a version below one that was locked before.
     VersionLowered,
     /// Strict: a role that came back changed without a higher version.
@@ -119,6 +127,10 @@ impl Class {
             Self::BlankField => "blank_field",
             Self::TranslationDrift => "translation_drift",
             Self::Untranslated => "untranslated",
+            Self::SchemaVersion => "schema_version",
+            Self::UnknownField => "unknown_field",
+            Self::Unfinished => "unfinished",
+            Self::Undeclared => "undeclared",
             Self::VersionLowered => "version_lowered",
             Self::ReaddedNotBumped => "readded_not_bumped",
             Self::TombstonesUnreadable => "tombstones_unreadable",
@@ -341,6 +353,9 @@ impl Problem {
             Class::Untranslated => {
                 format!("the {field} of {role} is the same in {first} and {second}")
             }
+            Class::SchemaVersion => "`schemaVersion` must be 1".to_owned(),
+            Class::UnknownField => format!("the format has no field `{detail}` here"),
+            Class::Unfinished => format!("`{detail}` still says TODO"),
             Class::VersionLowered => {
                 format!("{role} has version {version}, below {locked}, which was locked before")
             }

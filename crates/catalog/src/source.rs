@@ -7,6 +7,8 @@ use crate::yaml::{Broken, Document, Excerpt, Position, Remark, Source};
 
 /// The manifest.
 pub const INDEX: &str = "index.yaml";
+/// The signature over the served files, beside the index.
+pub const NOTE: &str = "index.yaml.note";
 /// The content lock.
 pub const LOCK: &str = "scripts/content-hashes.json";
 /// Versions that were locked once and are gone from the lock.
@@ -77,6 +79,7 @@ impl File {
 pub struct Sources {
     pub(crate) index: File,
     pub(crate) files: BTreeMap<String, File>,
+    found: Vec<String>,
 }
 
 impl Sources {
@@ -86,6 +89,7 @@ impl Sources {
         Self {
             index,
             files: BTreeMap::new(),
+            found: Vec::new(),
         }
     }
 
@@ -102,6 +106,15 @@ impl Sources {
     /// Adds a language file. One that is wanted and never added counts as missing.
     pub fn add(&mut self, path: String, file: File) {
         self.files.insert(path, file);
+    }
+
+    /// Notes the folders and YAML files below `bundles/`, declared or not, for the strict check.
+    pub fn note_found(&mut self, paths: Vec<String>) {
+        self.found = paths;
+    }
+
+    pub(crate) fn found(&self) -> &[String] {
+        &self.found
     }
 
     /// A file by its path.

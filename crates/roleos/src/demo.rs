@@ -1,6 +1,6 @@
 //! `roleos up --demo`: the whole loop on real parts, in a folder of its own, then the gateway on top of it.
 //!
-//! [`place`] is the folder and what it remembers, [`shelf`] the shipped catalog in it; then the acts in order: [`routing`]
+//! [`place`] is the folder and what it remembers; then the acts in order: [`routing`]
 //! (adapters are entered, learned from, examined, promoted, and one is halted), [`weeks`] (repairs of a real repository
 //! become bundles), [`agent`] (a scripted agent behind the real hook). [`report`] says what is there now. Every act looks at
 //! what the product's own files hold, and does what is missing.
@@ -20,7 +20,6 @@ mod agent;
 mod place;
 mod report;
 mod routing;
-mod shelf;
 mod shell;
 mod weeks;
 

@@ -21,6 +21,10 @@ use base::files::{self, Action, FileError, Privacy};
 
 /// No lock is larger: a hundred thousand roles fit.
 const MAX_LOCK: u64 = 16_000_000;
+/// The folder of the language files.
+const BUNDLES: &str = "bundles";
+/// Folders and files after which an undeclared one is no longer looked for.
+const MAX_FOUND: usize = 20_000;
 /// More threads than this are not worth their start.
 const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
@@ -93,7 +97,25 @@ impl Directory {
         for (path, file) in files {
             sources.add(path, file);
         }
+        sources.note_found(self.found());
         Draft::read_on(sources, threads)
+    }
+
+    /// Lists folders and YAML files below `bundles/`, in order; hidden ones are not part of a catalog.
+    fn found(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for bundle in names(&self.root.join(BUNDLES)) {
+            let path = format!("{BUNDLES}/{bundle}");
+            let files = names(&self.root.join(&path)).into_iter();
+            let files = files.filter(|name| name.ends_with(".yaml") || name.ends_with(".yml"));
+            let files: Vec<_> = files.map(|name| format!("{path}/{name}")).collect();
+            found.push(path);
+            found.extend(files);
+            if found.len() > MAX_FOUND {
+                break;
+            }
+        }
+        found
     }
 
     /// Reads lock and tombstones. What cannot be read counts as damaged, never as absent.
@@ -242,6 +264,16 @@ impl Places<'_> {
         let source = source.as_ref()?;
         Some((source.position(place.offset), source.excerpt(place.offset)))
     }
+}
+
+/// Returns the names in a folder in order; none if it cannot be listed.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.take(MAX_FOUND).map(|entry| entry.file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    let mut names: Vec<_> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    names
 }
 
 /// Why there are no bytes.

@@ -1,13 +1,13 @@
-//! Exported roles on disk. A file that we did not write, or that a person touched since, is left alone.
+//! Exported roles on disk. A file that is not ours, or that was edited since, is left alone.
 
 use std::io;
 use std::path::Path;
 
-use ::catalog::export::{Exported, Target, read_back};
+use ::catalog::export::{Exported, Merge, merge};
 
 use base::files::{self, FileError, Privacy};
 
-/// No file of ours is larger.
+/// Largest file that is read.
 const MAX_EXPORT: u64 = 4_000_000;
 
 /// What became of one file.
@@ -17,36 +17,34 @@ pub enum Written {
     Written,
     /// It was there, byte for byte.
     Same,
-    /// It is somebody else's, or was edited.
+    /// It is not ours, or was edited.
     Kept,
 }
 
-/// Writes an exported role under `folder`.
-pub fn write(
-    folder: &Path,
-    target: Target,
-    exported: &Exported,
-    overwrite: bool,
-) -> Result<Written, FileError> {
+/// Writes an exported file under `folder`.
+///
+/// # Errors
+/// The file cannot be read or written.
+pub fn write(folder: &Path, exported: &Exported, overwrite: bool) -> Result<Written, FileError> {
     let path = folder.join(&exported.path);
     let old = match files::read(&path, MAX_EXPORT) {
-        Ok(bytes) => Some(bytes),
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => None,
-        // What cannot be read is not ours.
+        Ok(bytes) => String::from_utf8(bytes).map(Some),
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+        // A file that cannot be read is not ours.
         Err(_) if !overwrite => return Ok(Written::Kept),
         Err(error) => return Err(error),
     };
-    if let Some(old) = &old {
-        if *old == exported.text.as_bytes() {
-            return Ok(Written::Same);
-        }
-        let text = String::from_utf8_lossy(old);
-        let is_ours = read_back(target, &text).is_some_and(|read| read.is_untouched);
-        if !is_ours && !overwrite {
-            return Ok(Written::Kept);
-        }
-    }
+    let text = match old {
+        // A section cannot be put into bytes that are not text.
+        Err(_) if !overwrite || exported.section.is_some() => return Ok(Written::Kept),
+        Err(_) => exported.text.clone(),
+        Ok(old) => match merge(exported, old.as_deref(), overwrite) {
+            Merge::Same => return Ok(Written::Same),
+            Merge::Kept => return Ok(Written::Kept),
+            Merge::Write(text) => text,
+        },
+    };
     files::make_directory(files::parent(&path), Privacy::Shared)?;
-    files::write(&path, exported.text.as_bytes(), Privacy::Shared)?;
+    files::write(&path, text.as_bytes(), Privacy::Shared)?;
     Ok(Written::Written)
 }

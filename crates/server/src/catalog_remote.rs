@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use base::clock;
 use base::files::FileError;
+use witness::key::PublicKey;
 
 use self::cache::{Cache, Entry};
 use self::exchange::Answer;
@@ -20,7 +21,7 @@ use crate::exchange::Client;
 
 pub use self::error::{Older, RemoteError, Situation};
 pub use self::source::{Segment, Source, Wanted};
-pub use self::whole::Whole;
+pub use self::whole::{Gaps, Wants, Whole};
 
 mod source;
 
@@ -32,7 +33,7 @@ pub(crate) mod error;
 
 mod whole;
 
-/// What one file may cost.
+/// What one file, and all files of one fetch together, may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// For the whole exchange, from the lookup of the name to the last byte of the body.
@@ -41,6 +42,14 @@ pub struct Limits {
     pub bytes: usize,
     /// Most bytes that all copies on disk together may have.
     pub cache_bytes: u64,
+    /// Most files of one fetch, the index not counted.
+    pub files: usize,
+    /// Most decoded bytes of one fetch.
+    pub total_bytes: usize,
+    /// Longest time of one fetch.
+    pub total_time: Duration,
+    /// Files that are on their way at once.
+    pub parallel: usize,
 }
 
 impl Default for Limits {
@@ -49,6 +58,10 @@ impl Default for Limits {
             time: Duration::from_secs(10),
             bytes: 1_000_000,
             cache_bytes: 64_000_000,
+            files: 2_000,
+            total_bytes: 32_000_000,
+            total_time: Duration::from_secs(60),
+            parallel: 8,
         }
     }
 }
@@ -91,6 +104,7 @@ pub struct Remote {
     client: Client,
     cache: Option<Cache>,
     limits: Limits,
+    trusted: Option<Vec<PublicKey>>,
 }
 
 impl Remote {
@@ -108,7 +122,15 @@ impl Remote {
             client,
             cache,
             limits,
+            trusted: None,
         })
+    }
+
+    /// Refuses files that none of these keys signed.
+    #[must_use]
+    pub fn requiring_signature(mut self, keys: Vec<PublicKey>) -> Self {
+        self.trusted = Some(keys);
+        self
     }
 
     /// The source, which prints without user info.

@@ -148,6 +148,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/readyz", get(async || plain("ready\n".to_owned())))
         .route("/metrics", get(metrics))
         .route("/catalog/index.yaml", get(gateway::files::index))
+        .route("/catalog/index.yaml.note", get(gateway::files::note))
         .route("/catalog/bundles/{id}/{file}", get(gateway::files::bundle))
         .fallback(elsewhere)
         .with_state(app)

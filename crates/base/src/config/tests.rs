@@ -70,7 +70,7 @@ fn an_unknown_key_is_refused_with_the_known_ones() {
     check(
         "[wittness]",
         "cannot use settings file `config.toml` line 1, key `wittness`: \
-         unknown field `wittness`, expected one of `witness`, `acceptance`, `rerun`, `oversight`, `specialist`, `selection`, `privacy`, `fallback`, `gateway`",
+         unknown field `wittness`, expected one of `witness`, `acceptance`, `rerun`, `oversight`, `specialist`, `selection`, `privacy`, `fallback`, `gateway`, `catalog`",
     );
 }
 
@@ -170,6 +170,11 @@ fn shares_prices_and_choices_are_named_with_what_is_expected() {
         "[fallback.claude]\ndaily_cap_usd = -1",
         "cannot use settings file `config.toml` line 2, key `fallback.claude.daily_cap_usd`: \
          invalid value: integer `-1`, expected a number from 0 to 1000000",
+    );
+    check(
+        "[catalog]\ntrusted_keys = [\"00\"]",
+        "cannot use settings file `config.toml` line 2, key `catalog.trusted_keys[0]`: \
+         `00` is not an Ed25519 public key of 64 hexadecimal digits",
     );
     check(
         "[fallback.claude]\nkind = \"gpt\"",

@@ -320,13 +320,14 @@ mod tests {
              [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\nlearn_share = 0.1\nlearn_budget_usd = 6\nexam_margin = 0.5\n\
              [acceptance]\nmin_tasks = 1\nmin_solve_rate = 0.1\nmax_policy_violations = 9\nmin_evidence_coverage = 0.5\n\
              min_rollback_correctness = 0.5\n[gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
-             kind = \"openai\"\nbase_url = \"http://elsewhere.example\"\n",
+             kind = \"openai\"\nbase_url = \"http://elsewhere.example\"\n\
+             [catalog]\ntrusted_keys = [\"d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a\"]\n",
         );
         let strict = config(
             "[oversight]\ncapability_gate = true\nmode = \"restricted\"\nenforce_scope = true\nextended = true\nread_only_files = true\nwithheld_variables = [\"X\"]\n\
              allowed_tools = [\"Read\"]\ndenied_tools = [\"Bash\", \"Write\", \"Edit\", \"X\"]\nmax_cost_microdollars = 1\nmax_tool_calls = 1\n\
              [[oversight.action]]\nid = \"x\"\nprogram = \"x\"\n[selection]\nrequire_signature = true\n\
-             [specialist]\nclaimed_levels = \"refuse\"\n",
+             [specialist]\nclaimed_levels = \"refuse\"\n[catalog]\nrequire_signature = true\n",
         );
         let mut set = loose;
         let found = restrain(&mut set, &strict);

@@ -8,8 +8,9 @@ pub mod import;
 pub mod installed;
 pub mod list;
 pub mod new;
-pub mod remote;
+mod origin;
 pub mod show;
+pub mod sign;
 pub mod update;
 
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ pub enum Command {
     New(new::Args),
     /// Raise the version of a role by one.
     Bump(bump::Args),
-    /// What changed in a role since it was locked?
+    /// Show changes of a role since it was locked or installed.
     Diff(diff::Args),
     /// Install roles of a bundle into this workspace.
     Import(import::Args),
@@ -47,6 +48,8 @@ pub enum Command {
     Installed,
     /// Write roles as the files that coding agents read.
     Export(export::Args),
+    /// Sign the files of a catalog for those who install from it.
+    Sign(sign::Args),
 }
 
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
@@ -61,6 +64,7 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
         Command::Update(args) => update::run(ui, context, args),
         Command::Installed => installed::run(ui, context),
         Command::Export(args) => export::run(ui, context, args),
+        Command::Sign(args) => sign::run(ui, context, args),
     }
 }
 
@@ -80,7 +84,7 @@ fn directory(context: &Context, named: Option<&Path>) -> Result<Directory, Failu
     }
     let Some(path) = found else {
         return Err(Failure::input("no_catalog", "there is no catalog here")
-            .hint("name the directory that has index.yaml"));
+            .hint("name one with `--from DIR`, or take the shipped one with `--from builtin`"));
     };
     Ok(Directory::open(path)?)
 }

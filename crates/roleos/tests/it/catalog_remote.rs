@@ -39,6 +39,25 @@ impl Server {
         Self { address, asked }
     }
 
+    /// Runs a command of `catalog` with `--from` this server.
+    fn from(&self, workspace: &Workspace, words: &[&str]) -> Ran {
+        let words = [&["--json", "catalog"], words, &["--from", &self.address]].concat();
+        let mut command = workspace.command(&words);
+        command.env_remove(URL).env("HOME", workspace.home());
+        ran(command)
+    }
+
+    /// Returns the questions since the last call, without the prefix, in order of their names.
+    fn questions(&self) -> Vec<String> {
+        let asked = std::mem::take(&mut *self.asked.lock().unwrap());
+        let mut asked: Vec<_> = asked
+            .into_iter()
+            .map(|path| path.trim_start_matches("/roles/").to_owned())
+            .collect();
+        asked.sort();
+        asked
+    }
+
     /// Runs the check against this server, with a cache of the workspace's own.
     fn check(&self, workspace: &Workspace, words: &[&str]) -> Ran {
         let words = [&["--json", "catalog", "check", "--remote"], words].concat();
@@ -212,4 +231,114 @@ fn without_an_address_there_is_no_remote_catalog() {
     command.env_remove(URL);
     let error = ran(command).exits(1).json_error();
     assert_eq!(error["code"], "remote_not_configured");
+}
+
+#[test]
+fn every_command_takes_a_catalog_from_another_machine() {
+    let (workspace, server) = (Workspace::new(), Server::new(published()));
+    let from = |words: &[&str]| server.from(&workspace, words).exits(0).json();
+    from(&["list"]);
+    assert_eq!(server.questions(), ["index.yaml"], "a list needs no texts");
+    assert_eq!(
+        from(&["import", "garden-desk", "--lang", "en"])["created"],
+        2
+    );
+    assert_eq!(
+        server.questions(),
+        ["bundles/garden-desk/en.yaml", "index.yaml"]
+    );
+    assert_eq!(
+        from(&["show", "seed-librarian", "--lang", "ja"])["language"],
+        "ja"
+    );
+    assert_eq!(from(&["update", "--all"])[0]["reason"], "up-to-date");
+    let file = ".role-os/roles/seed-librarian.en.yaml";
+    let text = workspace.read(file);
+    let name = text
+        .lines()
+        .find(|line| line.starts_with("name: "))
+        .unwrap();
+    workspace.write(file, text.replace(name, "name: \"Mine\""));
+    let diff = from(&["diff", "seed-librarian"]);
+    assert_eq!(diff["languages"][0]["changed"], true, "{diff}");
+    let exported = from(&["export", "--to", "cursor", "seed-librarian"]);
+    assert_eq!(exported[0]["state"], "written");
+    // Without a catalog here, the address of the environment is the default.
+    let mut command = workspace.command(&["--json", "catalog", "show", "tide-clerk"]);
+    command.env(URL, &server.address);
+    assert_eq!(ran(command).exits(0).json()["slug"], "tide-clerk");
+}
+
+#[test]
+fn a_file_that_cannot_be_fetched_stops_an_import() {
+    let mut answers = published();
+    answers.insert(
+        "bundles/garden-desk/en.yaml".to_owned(),
+        Answer::Status(503),
+    );
+    let (workspace, server) = (Workspace::new(), Server::new(answers));
+    let words = ["import", "garden-desk", "--lang", "en"];
+    let error = server.from(&workspace, &words).exits(2).json_error();
+    assert!(error["message"].as_str().unwrap().contains("status 503"));
+}
+
+#[test]
+fn a_required_signature_must_be_there_trusted_and_of_these_files() {
+    let author = Workspace::new();
+    let names: Vec<String> = published().into_keys().collect();
+    for (name, answer) in published() {
+        let Answer::File(text) = answer else { continue };
+        author.write(&format!("catalog/{name}"), text);
+    }
+    let no_key = author.roleos(&["--json", "catalog", "sign"]).exits(1);
+    assert_eq!(no_key.json_error()["code"], "no_key");
+    author
+        .roleos(&["key", "new", "--algorithm", "ed25519"])
+        .exits(0);
+    let signed = author
+        .roleos(&["--json", "catalog", "sign"])
+        .exits(0)
+        .json();
+    let key = signed["public_key"].as_str().unwrap();
+    let note = author.read("catalog/index.yaml.note");
+    let served = |note: Option<&str>| {
+        let mut answers: BTreeMap<_, _> = names
+            .iter()
+            .map(|name| {
+                (
+                    name.clone(),
+                    Answer::File(author.read(&format!("catalog/{name}"))),
+                )
+            })
+            .collect();
+        let note = note.map(|note| Answer::File(note.to_owned()));
+        answers.extend(note.map(|note| ("index.yaml.note".to_owned(), note)));
+        Server::new(answers)
+    };
+    let import = |server: &Server, key: &str| {
+        let user = Workspace::new();
+        let settings = format!("[catalog]\nrequire_signature = true\ntrusted_keys = [\"{key}\"]\n");
+        user.write(".role-os/config.toml", settings);
+        server.from(&user, &["import", "garden-desk", "--lang", "en"])
+    };
+    let refused = |ran: Ran, why: &str| {
+        let error = ran.exits(2).json_error();
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(why), "{message}");
+    };
+    import(&served(Some(&note)), key).exits(0);
+    refused(import(&served(None), key), "it has no `index.yaml.note`");
+    let other = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+    refused(import(&served(Some(&note)), other), "no trusted key signed");
+    let forged = note.replacen("  index.yaml", " index.yaml", 1);
+    refused(import(&served(Some(&forged)), key), "no trusted key signed");
+    let text = author.read("catalog/bundles/garden-desk/en.yaml");
+    author.write(
+        "catalog/bundles/garden-desk/en.yaml",
+        format!("{text}# more\n"),
+    );
+    refused(
+        import(&served(Some(&note)), key),
+        "en.yaml` is not as signed",
+    );
 }

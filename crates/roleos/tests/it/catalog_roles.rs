@@ -182,6 +182,13 @@ fn a_new_catalog_passes_the_check_once_it_is_locked() {
     }
     let checked = answer(&workspace, &["check"]);
     assert_eq!(checked["served"], json!({}));
+    workspace.write("catalog/bundles/desk/it.yaml", "schemaVersion: 1");
+    let strict = catalog(&workspace, &["check", "--strict"]).exits(1).json();
+    let failures = strict["failures"].as_array().unwrap();
+    for class in ["unfinished", "undeclared"] {
+        let has_class = failures.iter().any(|one| one["class"] == class);
+        assert!(has_class, "{class}: {strict}");
+    }
     let error = catalog(&workspace, &["new", "role", "desk", "clerk"])
         .exits(1)
         .json_error();
@@ -288,10 +295,10 @@ fn an_export_never_replaces_what_is_not_ours() {
     let workspace = with_catalog();
     let agents = ["export", "--to", "claude-agents"];
     let done = answer(&workspace, &agents);
-    assert_eq!(done.as_array().unwrap().len(), 6);
+    assert_eq!(done.as_array().unwrap().len(), 11);
     let file = ".claude/agents/researcher.md";
     let text = workspace.read(file);
-    assert!(text.contains("\nname: researcher\n"), "{text}");
+    assert!(text.contains("\nname: \"researcher\"\n"), "{text}");
     assert!(answer(&workspace, &agents)[5]["state"] == "unchanged");
 
     let ru = [
@@ -306,15 +313,15 @@ fn an_export_never_replaces_what_is_not_ours() {
     replace(
         &workspace,
         file,
-        "name: researcher",
-        "tools: Read\nname: researcher",
+        "name: \"researcher\"",
+        "tools: Read\nname: \"researcher\"",
     );
     let kept = catalog(&workspace, &ru).exits(1).json();
     assert_eq!(
         kept,
         json!([{
             "slug": "researcher", "language": "ru", "file": file, "state": "kept", "error": null,
-            "unused": kept[0]["unused"],
+            "lost": kept[0]["lost"],
         }])
     );
     assert!(workspace.read(file).contains("tools: Read"));
@@ -340,6 +347,80 @@ fn a_skill_goes_into_a_folder_of_its_name_and_losses_are_said() {
     assert!(
         workspace
             .read("elsewhere/skills/proofreader/SKILL.md")
-            .starts_with("---\nname: proofreader\n")
+            .contains("\nname: \"proofreader\"\n")
     );
+}
+
+#[test]
+fn the_shipped_catalog_is_in_the_program() {
+    let workspace = Workspace::new();
+    let builtin = |words: &[&str]| answer(&workspace, &[words, &["--from", "builtin"]].concat());
+    assert_eq!(builtin(&["list"])["bundles"][2]["id"], "engineering");
+    assert_eq!(
+        builtin(&["show", "debugger", "--lang", "ru"])["name"],
+        "Отладчик"
+    );
+    assert_eq!(
+        builtin(&["import", "engineering", "--lang", "en"])["created"],
+        5
+    );
+    assert_eq!(builtin(&["update", "debugger"])[0]["reason"], "up-to-date");
+    let same = builtin(&["diff", "debugger"]);
+    assert_eq!(
+        same["languages"],
+        json!([{ "language": "en", "changed": false, "diff": "" }])
+    );
+    let error = catalog(&workspace, &["list"]).exits(1).json_error();
+    assert!(error["hint"].as_str().unwrap().contains("--from builtin"));
+}
+
+#[test]
+fn every_target_gets_its_files() {
+    let workspace = Workspace::new();
+    workspace.write("AGENTS.md", "# Mine\n");
+    for (target, files) in [
+        (
+            "claude-plugin",
+            &[
+                "agents/debugger.md",
+                ".claude-plugin/plugin.json",
+                ".claude-plugin/marketplace.json",
+            ][..],
+        ),
+        ("codex", &[".codex/agents/debugger.toml", "AGENTS.md"]),
+        ("cursor", &[".cursor/agents/debugger.md"]),
+        ("gemini", &[".gemini/agents/debugger.md"]),
+        ("opencode", &[".opencode/agents/debugger.md"]),
+        ("copilot", &[".github/agents/debugger.agent.md"]),
+    ] {
+        let words = ["export", "--to", target, "--from", "builtin", "debugger"];
+        let done = answer(&workspace, &words);
+        let written: Vec<_> = done
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| &one["file"])
+            .collect();
+        assert_eq!(written, files);
+        for file in files {
+            assert!(!workspace.read(file).is_empty());
+        }
+        let again = answer(&workspace, &words);
+        assert!(
+            again
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|one| one["state"] == "unchanged"),
+            "{again}"
+        );
+    }
+    assert!(
+        workspace
+            .read("AGENTS.md")
+            .starts_with("# Mine\n\n<!-- roleos-")
+    );
+    let manifest: Value =
+        serde_json::from_str(&workspace.read(".claude-plugin/marketplace.json")).unwrap();
+    assert_eq!(manifest["plugins"][0]["source"], "./");
 }

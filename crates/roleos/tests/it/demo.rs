@@ -129,7 +129,7 @@ fn the_loop_is_played_once_and_holds() {
     assert!(said.contains("drifter-1 is halted"), "{said}");
     assert!(!root.join("users-own.json").exists());
     let shelf = json(root, &["catalog", "list"]);
-    assert_eq!(shelf["bundles"].as_array().unwrap().len(), 2, "{shelf:#}");
+    assert_eq!(shelf["bundles"].as_array().unwrap().len(), 3, "{shelf:#}");
     assert!(!root.join(".role-os").exists(), "only its own folder");
 
     let events = lines(root, ".role-os/specialist-events.jsonl");

@@ -14,6 +14,7 @@ mod workspace;
 mod up;
 
 mod demo;
+mod deploy;
 
 mod clients;
 

@@ -101,6 +101,22 @@ pub enum Situation {
         /// In decoded bytes.
         limit: usize,
     },
+    /// All files together would cost too much.
+    #[error("the remote catalog at `{host}` is too large: {what}")]
+    TooMuch {
+        /// Host and port.
+        host: String,
+        /// Which limit.
+        what: String,
+    },
+    /// The settings ask for a signature, and there is none that counts.
+    #[error("the remote catalog at `{host}` is not signed as `[catalog]` requires: {what}")]
+    Unsigned {
+        /// Host and port.
+        host: String,
+        /// What is wrong.
+        what: String,
+    },
     /// The body is encoded in a way that we did not ask for, or not in the way it says.
     #[error("the remote catalog at `{host}` sent a body that cannot be decoded: {reason}")]
     BadEncoding {
@@ -178,6 +194,10 @@ impl RemoteError {
                 "try again later; if it stays so, ask those who run the catalog"
             }
             Situation::TooLarge { .. } => "ask those who run the catalog to split the bundle",
+            Situation::TooMuch { .. } => "install from a smaller catalog, or from a copy on disk",
+            Situation::Unsigned { .. } => {
+                "ask those who run the catalog to run `roleos catalog sign`, and put their public key into `trusted_keys`"
+            }
             Situation::BadEncoding { .. } => {
                 "ask those who run the catalog to send gzip, or to send it plain"
             }

@@ -6,6 +6,8 @@
 use std::ffi::OsStr;
 use std::fmt;
 
+use catalog::source::{INDEX, NOTE};
+
 use super::error::{RemoteError, Situation, shown};
 use crate::web_address::WebAddress;
 
@@ -70,7 +72,8 @@ impl Source {
     pub(super) fn address(&self, wanted: Wanted<'_>) -> Address {
         let base = self.base.path().trim_end_matches('/');
         let path = match wanted {
-            Wanted::Index => format!("{base}/index.yaml"),
+            Wanted::Index => format!("{base}/{INDEX}"),
+            Wanted::Note => format!("{base}/{NOTE}"),
             Wanted::Bundle { id, language } => format!("{base}/bundles/{id}/{language}.yaml"),
         };
         Address {
@@ -157,6 +160,8 @@ impl fmt::Display for Segment {
 pub enum Wanted<'a> {
     /// `index.yaml`.
     Index,
+    /// `index.yaml.note`.
+    Note,
     /// `bundles/<id>/<language>.yaml`.
     Bundle {
         /// The bundle.

@@ -1,16 +1,26 @@
-//! A whole remote catalog: the index, then every file that it declares, each a few at a time.
+//! A whole remote catalog: the index, then the files that it declares, a few at a time and under one limit.
 //!
 //! The index is hostile, so the places that it names are parsed as [`Segment`]s before anything is asked for.
 
 use catalog::catalog::Draft;
-use catalog::source::{File, Sources};
+use catalog::source::{File, INDEX, NOTE, Sources};
 use futures_util::{StreamExt as _, stream};
+use roles::signature::{self, Digests};
 
-use super::error::Situation;
+use super::error::{Situation, shown};
 use super::{Age, Fetched, Remote, RemoteError, Segment, Wanted};
 
-/// Files that are on their way at once.
-const AT_ONCE: usize = 8;
+/// What to do about a declared file that cannot be fetched. One that the server does not have is missing either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gaps {
+    /// Fail.
+    Refuse,
+    /// Go on; the file is a broken one in the draft.
+    Keep,
+}
+
+/// Returns `true` for the paths of files that are fetched.
+pub type Wants<'a> = dyn Fn(&str) -> bool + Sync + 'a;
 
 /// A catalog as the server has it now, unchecked, and how its files came.
 #[derive(Debug)]
@@ -26,26 +36,89 @@ pub struct Whole {
 }
 
 impl Remote {
-    /// Fetches the index and every file that it declares. A file that is not there, or cannot be had, is one in the draft.
-    pub async fn whole(&self) -> Result<Whole, RemoteError> {
+    /// Fetches the index and those of the declared files that are wanted, all of them under one limit.
+    ///
+    /// # Errors
+    /// The index cannot be fetched, a limit is exceeded, a required signature does not hold, or there is a gap.
+    pub async fn whole(&self, wants: &Wants<'_>, gaps: Gaps) -> Result<Whole, RemoteError> {
+        let limit = self.limits.total_time;
+        let gathered = tokio::time::timeout(limit, self.gather(wants, gaps)).await;
+        gathered.unwrap_or_else(|_| {
+            let host = self.source.host();
+            Err(Situation::Timeout { host, limit }.into())
+        })
+    }
+
+    async fn gather(&self, wants: &Wants<'_>, gaps: Gaps) -> Result<Whole, RemoteError> {
+        let signed = self.signed().await?;
+        let is_signed = |path: &str, bytes: &[u8]| match &signed {
+            Some(digests) if !digests.contains(path, bytes) => {
+                Err(self.unsigned(format!("`{}` is not as signed", shown(path))))
+            }
+            _ => Ok(()),
+        };
         let index = self.index().await?;
+        is_signed(INDEX, &index.bytes)?;
         let mut ages = vec![index.age];
+        let mut total = index.bytes.len();
         let mut sources = Sources::new(File::of(index.bytes));
-        let wanted = sources.wanted();
+        let mut wanted = sources.wanted();
+        wanted.retain(|path| wants(path));
+        if wanted.len() > self.limits.files {
+            return Err(self.too_much(format!("it has more than {} files", self.limits.files)));
+        }
         let mut files = stream::iter(&wanted)
             .map(|path| async move { (path, self.declared(path).await) })
-            .buffer_unordered(AT_ONCE);
+            .buffer_unordered(self.limits.parallel);
         while let Some((path, fetched)) = files.next().await {
             let file = match fetched {
                 Ok(fetched) => {
+                    is_signed(path, &fetched.bytes)?;
+                    total = total.saturating_add(fetched.bytes.len());
+                    if total > self.limits.total_bytes {
+                        let limit = self.limits.total_bytes;
+                        return Err(self.too_much(format!("it has more than {limit} bytes")));
+                    }
                     ages.push(fetched.age);
                     File::of(fetched.bytes)
                 }
-                Err(error) => unavailable(&error),
+                Err(error) => match unavailable(&error) {
+                    File::Missing => File::Missing,
+                    file if gaps == Gaps::Keep => file,
+                    _ => return Err(error),
+                },
             };
             sources.add(path.clone(), file);
         }
         Ok(Whole::new(Draft::read(sources), &ages))
+    }
+
+    /// Fetches and verifies the note, if one is required.
+    async fn signed(&self) -> Result<Option<Digests>, RemoteError> {
+        let Some(keys) = &self.trusted else {
+            return Ok(None);
+        };
+        let note = match self.fetch(Wanted::Note).await {
+            Ok(note) => note.bytes,
+            Err(error) if matches!(unavailable(&error), File::Missing) => {
+                return Err(self.unsigned(format!("it has no `{NOTE}`")));
+            }
+            Err(error) => return Err(error),
+        };
+        let digests = signature::verify(&note, keys);
+        digests
+            .map(Some)
+            .map_err(|why| self.unsigned(why.to_owned()))
+    }
+
+    fn unsigned(&self, what: String) -> RemoteError {
+        let host = self.source.host();
+        Situation::Unsigned { host, what }.into()
+    }
+
+    fn too_much(&self, what: String) -> RemoteError {
+        let host = self.source.host();
+        Situation::TooMuch { host, what }.into()
     }
 
     /// One file that the index declares, by its path in the catalog.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use catalog::contents;
-use catalog::source::INDEX;
+use catalog::source::{INDEX, NOTE};
 use catalog::strict::is_safe;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
 use hyper::{Response, StatusCode};
@@ -17,6 +17,11 @@ use crate::up::App;
 /// `/catalog/index.yaml`.
 pub(crate) async fn index(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
     file(app, INDEX.to_owned(), &headers).await
+}
+
+/// `/catalog/index.yaml.note`.
+pub(crate) async fn note(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
+    file(app, NOTE.to_owned(), &headers).await
 }
 
 /// `/catalog/bundles/<id>/<lang>.yaml`.

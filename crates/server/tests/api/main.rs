@@ -10,6 +10,7 @@
 
 mod changes;
 mod contract;
+mod dashboards;
 mod lists;
 mod pages;
 mod place;

@@ -3,8 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use server::catalog_remote::{Gaps, Limits, Remote, Source};
+
 use super::answers::gzip;
-use super::site::Site;
+use super::site::{Site, respond};
 use super::wire::{Wire, chunk, hold, say, say_forever};
 use super::{IMPATIENT, PATIENT, fetch, name};
 
@@ -170,4 +172,59 @@ fn a_pause_within_the_limit_is_fine() {
         say(&mut stream, b"text");
     });
     assert_eq!(cost(&wire.base(), PATIENT), "8 bytes");
+}
+
+/// A catalog of so many languages, each file of 300 bytes.
+fn catalog(languages: usize) -> Site {
+    let codes: Vec<_> = (0..languages).map(|number| format!("l{number}")).collect();
+    let index = format!(
+        "schemaVersion: 1\nbundles: [{{ id: a, name: {{}}, languages: [{}], roles: [] }}]\n",
+        codes.join(", ")
+    );
+    Site::new(move |asked| match asked.path.as_str() {
+        "/index.yaml" => respond(200, &[], index.clone()),
+        "/bundles/a/l9.yaml" => {
+            thread::sleep(Duration::from_millis(400));
+            respond(200, &[], "roles: []")
+        }
+        _ => respond(200, &[], "#".repeat(300)),
+    })
+}
+
+#[test]
+fn all_files_together_have_one_limit() {
+    let check = |limits: Limits, expected: &str| {
+        let site = catalog(10);
+        let source = Source::parse(&site.base()).unwrap();
+        let remote = Remote::new(source, None, limits).unwrap();
+        let whole = remote.whole(&|_| true, Gaps::Refuse);
+        let told = match server::blocking::run(whole).unwrap() {
+            Ok(whole) => format!("{} files", whole.fresh),
+            Err(error) => error.situation().to_string(),
+        };
+        assert!(told.contains(expected), "{told}");
+    };
+    let patient = super::limits(PATIENT);
+    check(patient, "11 files");
+    check(
+        Limits {
+            files: 9,
+            ..patient
+        },
+        "more than 9 files",
+    );
+    check(
+        Limits {
+            total_bytes: 2000,
+            ..patient
+        },
+        "more than 2000 bytes",
+    );
+    check(
+        Limits {
+            total_time: IMPATIENT,
+            ..patient
+        },
+        "within 300 ms",
+    );
 }

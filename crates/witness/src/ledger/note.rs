@@ -200,6 +200,30 @@ impl Attested {
     }
 }
 
+/// Signs a text as a note under a key name. The text must end with a newline and must not begin like a checkpoint.
+#[must_use]
+pub fn sign_text(name: &Origin, text: &str, key: &SigningKey) -> String {
+    let signature = Signature {
+        name: name.to_string(),
+        key_hash: key_hash(name.as_str(), &key.public()),
+        bytes: key.sign(text.as_bytes()).to_vec(),
+    };
+    format!("{text}\n{signature}\n")
+}
+
+/// Returns the text of a note that a believed key signed under a key name.
+#[must_use]
+pub fn verified_text<'n>(note: &'n str, name: &Origin, keys: &[PublicKey]) -> Option<&'n str> {
+    let end = note.rfind("\n\n")?;
+    let (text, lines) = note.split_at_checked(end + 1)?;
+    let mut lines = lines.lines().skip(1).take(MAX_SIGNATURES);
+    let is_good = |line: &str| {
+        let signature = Signature::parse(line).filter(|line| line.name == name.as_str());
+        signature.is_some_and(|one| matches!(one.look(text.as_bytes(), keys), Looked::Good(_)))
+    };
+    lines.any(is_good).then_some(text)
+}
+
 /// The public key in the text form that tools for signed notes take: `<name>+<key hash, hex>+<base64 of: 1, key>`.
 #[must_use]
 pub fn verifier_key(origin: &Origin, key: &PublicKey) -> String {

@@ -58,6 +58,20 @@ pub(super) const GUARDED: &[Guarded] = &[
                 .clone_from(&base.oversight.unattended);
         },
     },
+    guarded!(catalog.require_signature, WeakensTheGate, turns_off),
+    Guarded {
+        key: "catalog.trusted_keys",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| {
+            let mut keys = set.catalog.trusted_keys.iter();
+            keys.any(|key| !base.catalog.trusted_keys.contains(key))
+        },
+        keep: |set, base| {
+            set.catalog
+                .trusted_keys
+                .clone_from(&base.catalog.trusted_keys);
+        },
+    },
     guarded!(oversight.enforce_scope, WeakensTheGate, turns_off),
     guarded!(oversight.read_only_files, WeakensTheGate, turns_off),
     Guarded {

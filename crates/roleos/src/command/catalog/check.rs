@@ -8,11 +8,15 @@ use ::catalog::problem::{Place, Problem};
 use ::catalog::yaml::Excerpt;
 use present::view;
 use roles::catalog::{self, Locate, Outcome, Request};
+use server::catalog_remote::Gaps;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::origin::{self, Origin};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
-use crate::{Context, Exit, Failure};
 
 /// Problems that are shown to a person. `--json` has them all.
 const SHOWN: usize = 50;
@@ -63,6 +67,10 @@ impl Args {
     }
 }
 
+/// Does it.
+///
+/// # Errors
+/// There is no catalog, or the lock cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.remote {
         return run_remote(ui, context, args);
@@ -83,7 +91,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
 }
 
 fn run_remote(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let draft = super::remote::fetch(ui, context)?;
+    let Origin::Remote(source) = Origin::configured(context)? else {
+        return Ok(Exit::Failed);
+    };
+    let draft = origin::fetch(ui, context, source, &|_| true, Gaps::Keep)?;
     let report = draft.check_unlocked(args.request().rigour);
     let outcome = Outcome {
         draft,

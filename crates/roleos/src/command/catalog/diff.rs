@@ -1,18 +1,23 @@
-//! `roleos catalog diff`: what changed in a role since it was locked.
+//! `roleos catalog diff`: changes of a role since it was locked, or since it was installed.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 
 use ::catalog::browse::{self, Card, Fields, Wanted};
 use ::catalog::contents::Contents;
 use ::catalog::lock::Locked;
 use ::catalog::yaml::number_text;
-use roles::authoring::{self, Past};
+use roles::authoring;
+use roles::catalog::Directory;
+use roles::installed_roles::Roles;
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
+use super::origin::{From, Origin};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui};
-use crate::{Context, Exit, Failure};
 
 /// Lines that are shown around a change.
 const CONTEXT: usize = 3;
@@ -26,33 +31,34 @@ pub struct Args {
     /// One language only.
     #[arg(long, value_name = "LANGUAGE")]
     lang: Option<String>,
-    /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
-    #[arg(long, value_name = "DIR")]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    from: From,
 }
 
+/// Does it.
+///
+/// # Errors
+/// There is no such role, it was never locked, or git does not have its locked text.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let directory = super::directory(context, args.from.as_deref())?;
-    let draft = super::readable(directory.draft())?;
+    let origin = args.from.find(context)?;
+    let draft = super::readable(origin.draft(ui, context)?)?;
     let contents = draft.claims();
     let wanted = Wanted::Rather(args.lang.as_deref());
     let card = browse::card(contents, &args.slug, wanted)
         .map_err(|reason| super::show::no_card(&args.slug, &reason))?;
-    let records = directory.records();
-    let (locked, hash) = locked(&args.slug, records.lock.get(&args.slug))?;
-    let past = authoring::locked_text(&directory, contents, &args.slug, hash).ok_or_else(|| {
-        let what = format!("git has no commit with the locked text of `{}`", args.slug);
-        Failure::input("no_locked_text", what)
-            .hint("the lock and the text it records belong into one commit")
-    })?;
-    let changes = changes(contents, &past, &card, args.lang.as_deref());
-    let version = locked.version.map_or_else(|| "?".to_owned(), number_text);
+    let before = match &origin {
+        Origin::Directory(directory) => Before::locked(directory, contents, &args.slug)?,
+        // A catalog that is not kept here has no lock and no history: the installed text is the one before.
+        _ => Before::installed(context, &args.slug)?,
+    };
+    let changes = changes(contents, &before, &card, args.lang.as_deref());
+    let version = before.version.map_or_else(|| "?".to_owned(), number_text);
     if ui.json {
         ui.json(&json!({
             "slug": args.slug,
-            "locked_version": locked.version.and_then(present::view::roles::number),
+            "locked_version": before.version.and_then(present::view::roles::number),
             "version": present::view::roles::number(card.version),
-            "commit": past.commit,
+            "commit": before.commit,
             "languages": changes.iter().map(Change::json).collect::<Vec<_>>(),
         }))?;
         return Ok(Exit::Done);
@@ -64,11 +70,14 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         .iter()
         .filter(|change| change.before != change.after)
     {
-        let commit: String = past.commit.chars().take(12).collect();
+        let since = match &before.commit {
+            Some(commit) => format!("as locked ({})", commit.get(..12).unwrap_or(commit)),
+            None => "as installed".to_owned(),
+        };
         let (slug, language) = (&args.slug, &change.language);
         let now = number_text(card.version);
         ui.line(format_args!(
-            "{BOLD}--- {slug} {language}, version {version} as locked ({commit})\n+++ {slug} {language}, version {now}{BOLD:#}"
+            "{BOLD}--- {slug} {language}, version {version} {since}\n+++ {slug} {language}, version {now}{BOLD:#}"
         ))?;
         ui.line(coloured(&change.unified()))?;
     }
@@ -81,6 +90,68 @@ fn locked<'l>(slug: &str, locked: Option<&'l Locked>) -> Result<(&'l Locked, &'l
         Failure::input("not_in_lock", format!("`{slug}` was never locked"))
             .hint("`roleos catalog check --update-hashes` records it")
     })
+}
+
+/// The text that a role had before.
+struct Before {
+    version: Option<f64>,
+    /// The commit that holds it; none if it is the installed one.
+    commit: Option<String>,
+    /// By language.
+    texts: BTreeMap<String, String>,
+}
+
+impl Before {
+    fn locked(directory: &Directory, contents: &Contents, slug: &str) -> Result<Self, Failure> {
+        let records = directory.records();
+        let (locked, hash) = locked(slug, records.lock.get(slug))?;
+        let past = authoring::locked_text(directory, contents, slug, hash).ok_or_else(|| {
+            let what = format!("git has no commit with the locked text of `{slug}`");
+            Failure::input("no_locked_text", what)
+                .hint("the lock and the text it records belong into one commit")
+        })?;
+        let claims = past.draft.claims();
+        let then = browse::card(claims, slug, Wanted::Rather(None));
+        let codes = then.map(|card| card.languages).unwrap_or_default();
+        let texts = codes
+            .into_iter()
+            .map(|code| (code.to_owned(), text(claims, slug, code)));
+        Ok(Self {
+            version: locked.version,
+            commit: Some(past.commit),
+            texts: texts.collect(),
+        })
+    }
+
+    fn installed(context: &Context, slug: &str) -> Result<Self, Failure> {
+        let stored = Roles::new(context.workspace.roles_dir()).list()?;
+        let roles = stored.iter().filter_map(|one| one.role.as_ref().ok());
+        let sourced = roles.filter_map(|role| Some((role.source.as_ref()?, role)));
+        let found: Vec<_> = sourced.filter(|(source, _)| source.slug == slug).collect();
+        let Some((first, _)) = found.first() else {
+            let what = format!("no catalog role `{slug}` is installed");
+            return Err(Failure::input("not_installed", what)
+                .hint("`roleos catalog show` prints the text of the catalog"));
+        };
+        let texts = found.iter();
+        let texts = texts.map(|(source, role)| {
+            let content = &role.content;
+            let fields = Fields {
+                emoji: content.emoji.clone(),
+                auto_start: Some(content.auto_start),
+                name: content.name.clone(),
+                description: content.description.clone(),
+                instructions: content.instructions.clone(),
+                launch_message: content.launch_message.clone(),
+            };
+            (source.language.clone(), plain(&fields))
+        });
+        Ok(Self {
+            version: Some(first.version),
+            commit: None,
+            texts: texts.collect(),
+        })
+    }
 }
 
 /// One language before and after.
@@ -118,25 +189,37 @@ impl Change {
     }
 }
 
-fn changes(contents: &Contents, past: &Past, card: &Card<'_>, lang: Option<&str>) -> Vec<Change> {
-    let then = browse::card(past.draft.claims(), &card.slug, Wanted::Rather(lang));
-    let before = then.map(|card| card.languages).unwrap_or_default();
-    let mut codes = card.languages.clone();
-    codes.extend(before.iter().filter(|code| !card.languages.contains(code)));
-    let text = |contents: &Contents, code: &str| {
-        let card = browse::card(contents, &card.slug, Wanted::Exactly(code));
-        card.map(|card| plain(&card.fields)).unwrap_or_default()
+fn changes(
+    contents: &Contents,
+    before: &Before,
+    card: &Card<'_>,
+    lang: Option<&str>,
+) -> Vec<Change> {
+    let mut codes: Vec<&str> = match before.commit {
+        Some(_) => card.languages.clone(),
+        None => Vec::new(),
     };
+    for code in before.texts.keys().map(String::as_str) {
+        if !codes.contains(&code) {
+            codes.push(code);
+        }
+    }
     let codes = codes
         .into_iter()
         .filter(|code| lang.is_none_or(|lang| lang == *code));
     codes
         .map(|code| Change {
             language: code.to_owned(),
-            before: text(past.draft.claims(), code),
-            after: text(contents, code),
+            before: before.texts.get(code).cloned().unwrap_or_default(),
+            after: text(contents, &card.slug, code),
         })
         .collect()
+}
+
+/// Returns a role in one language as lines; empty if there is none.
+fn text(contents: &Contents, slug: &str, code: &str) -> String {
+    let card = browse::card(contents, slug, Wanted::Exactly(code));
+    card.map(|card| plain(&card.fields)).unwrap_or_default()
 }
 
 /// A role as lines. Absent and empty look different.

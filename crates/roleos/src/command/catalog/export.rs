@@ -5,14 +5,18 @@ use std::path::{Path, PathBuf};
 
 use ::catalog::browse::{self, Wanted};
 use ::catalog::catalog::Draft;
-use ::catalog::export::{self, Role, Target};
-use clap::ValueEnum;
+use ::catalog::export::{self, Exported, Role, TARGETS, Target};
+use ::catalog::hints::Hints;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use roles::exports::{self, Written};
 use serde_json::{Value, json};
 
+use super::origin::From;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
-use crate::{Context, Exit, Failure};
 
 /// Words of `catalog export`.
 #[derive(Debug, clap::Args)]
@@ -21,15 +25,17 @@ Examples:
   roleos catalog export --to claude-agents
   roleos catalog export --to agent-skills --lang ru --out .claude proofreader
 
-claude-agents writes .claude/agents/<slug>.md, agent-skills writes skills/<slug>/SKILL.md. A file that is not ours,
-or that was edited since, is left alone unless --overwrite says otherwise.")]
+  roleos catalog export --to codex --from builtin code-reviewer
+
+Parts of a role that the target has no field for are reported. A file that is not ours, or that was edited since, is
+left alone unless --overwrite says otherwise.")]
 pub struct Args {
     /// Roles [default: all].
     #[arg(value_name = "SLUG")]
     slugs: Vec<String>,
-    /// For whom.
-    #[arg(long, value_name = "TARGET")]
-    to: To,
+    /// For which agent.
+    #[arg(long, value_name = "TARGET", value_parser = targets())]
+    to: &'static Target,
     /// Language of the texts [default: en, else the first].
     #[arg(long, value_name = "LANGUAGE")]
     lang: Option<String>,
@@ -39,31 +45,28 @@ pub struct Args {
     /// Replace files that are not ours, and edits.
     #[arg(long)]
     overwrite: bool,
-    /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
-    #[arg(long, value_name = "DIR")]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    from: From,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum To {
-    /// Subagents of Claude Code.
-    ClaudeAgents,
-    /// The Agent Skills standard.
-    AgentSkills,
+/// Parses the name of a target; the table of targets is the list.
+fn targets() -> impl TypedValueParser<Value = &'static Target> {
+    let names = TARGETS
+        .iter()
+        .map(|one| PossibleValue::new(one.name).help(one.about));
+    PossibleValuesParser::new(names).try_map(|name| {
+        let found = TARGETS.iter().find(|one| one.name == name);
+        found.ok_or("there is no such target")
+    })
 }
 
-impl To {
-    fn target(self) -> Target {
-        match self {
-            Self::ClaudeAgents => Target::ClaudeAgents,
-            Self::AgentSkills => Target::AgentSkills,
-        }
-    }
-}
-
+/// Does it.
+///
+/// # Errors
+/// The catalog cannot be read, or a role is unknown.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let directory = super::directory(context, args.from.as_deref())?;
-    let draft = super::readable(directory.draft())?;
+    let origin = args.from.find(context)?;
+    let draft = super::readable(origin.draft(ui, context)?)?;
     let folder = args
         .out
         .as_deref()
@@ -74,7 +77,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     }
     let mut done = Vec::new();
     for slug in &slugs {
-        done.push(one(args, folder, &draft, slug)?);
+        done.extend(role(args, folder, &draft, slug)?);
+    }
+    for file in export::companions(args.to) {
+        done.push(Done::of(args, folder, file, None)?);
     }
     if ui.json {
         ui.json(&done.iter().map(Done::json).collect::<Vec<_>>())?;
@@ -84,16 +90,35 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::of_check(done.iter().all(Done::is_fine)))
 }
 
-/// What became of one role.
+/// What became of one file.
 struct Done {
-    slug: String,
-    language: String,
+    /// The role and its language; none of a file that belongs to all.
+    role: Option<(String, String)>,
     path: String,
     outcome: Result<Written, String>,
-    unused: Vec<&'static str>,
+    lost: Vec<&'static str>,
 }
 
 impl Done {
+    fn of(
+        args: &Args,
+        folder: &Path,
+        file: Exported,
+        role: Option<(String, String)>,
+    ) -> Result<Self, Failure> {
+        let outcome = Ok(exports::write(folder, &file, args.overwrite)?);
+        Ok(Self {
+            role,
+            path: file.path,
+            outcome,
+            lost: file.lost,
+        })
+    }
+
+    fn slug(&self) -> Option<&str> {
+        self.role.as_ref().map(|(slug, _)| slug.as_str())
+    }
+
     fn is_fine(&self) -> bool {
         matches!(self.outcome, Ok(Written::Written | Written::Same))
     }
@@ -106,17 +131,17 @@ impl Done {
             Err(_) => "error",
         };
         json!({
-            "slug": self.slug,
-            "language": self.language,
+            "slug": self.slug(),
+            "language": self.role.as_ref().map(|(_, language)| language),
             "file": self.path,
             "state": state,
             "error": self.outcome.as_ref().err(),
-            "unused": self.unused,
+            "lost": self.lost,
         })
     }
 }
 
-fn one(args: &Args, folder: &Path, draft: &Draft, slug: &str) -> Result<Done, Failure> {
+fn role(args: &Args, folder: &Path, draft: &Draft, slug: &str) -> Result<Vec<Done>, Failure> {
     let wanted = Wanted::Rather(args.lang.as_deref());
     let card = browse::card(draft.claims(), slug, wanted)
         .map_err(|reason| super::show::no_card(slug, &reason))?;
@@ -125,31 +150,30 @@ fn one(args: &Args, folder: &Path, draft: &Draft, slug: &str) -> Result<Done, Fa
         language: card.language,
         version: card.version,
         fields: &card.fields,
+        hints: Hints::of(draft.claims(), &card),
         has_model: card.role.model_config().is_some(),
     };
-    let target = args.to.target();
-    let mut done = Done {
-        language: card.language.to_owned(),
-        path: String::new(),
-        outcome: Ok(Written::Kept),
-        unused: Vec::new(),
-        slug: slug.to_owned(),
-    };
-    match export::export(target, role) {
-        Err(what) => done.outcome = Err(what),
-        Ok(exported) => {
-            done.outcome = Ok(exports::write(folder, target, &exported, args.overwrite)?);
-            done.path = exported.path;
-            done.unused = exported.unused;
+    let of = || Some((slug.to_owned(), card.language.to_owned()));
+    match export::export(args.to, &role) {
+        Err(what) => Ok(vec![Done {
+            role: of(),
+            path: String::new(),
+            outcome: Err(what),
+            lost: Vec::new(),
+        }]),
+        Ok(files) => {
+            let files = files.into_iter();
+            files
+                .map(|file| Done::of(args, folder, file, of()))
+                .collect()
         }
     }
-    Ok(done)
 }
 
 fn show(ui: &Ui, done: &[Done]) -> Result<(), Failure> {
     let mut notes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in done {
-        let slug = clean::line(&one.slug, 60);
+        let slug = one.slug().unwrap_or_default();
         let line = match &one.outcome {
             Ok(Written::Written) => format!("{GOOD}wrote{GOOD:#}      {}", one.path),
             Ok(Written::Same) => format!("{DIM}unchanged{DIM:#}  {}", one.path),
@@ -157,11 +181,15 @@ fn show(ui: &Ui, done: &[Done]) -> Result<(), Failure> {
                 "{WARN}kept{WARN:#}       {}  not ours, or edited; see --overwrite",
                 one.path
             ),
-            Err(what) => format!("{BAD}error{BAD:#}      {slug}  {}", clean::line(what, 200)),
+            Err(what) => format!(
+                "{BAD}error{BAD:#}      {}  {}",
+                clean::line(slug, 60),
+                clean::line(what, 200)
+            ),
         };
         ui.line(line)?;
-        for note in &one.unused {
-            notes.entry(note).or_default().push(&one.slug);
+        for note in &one.lost {
+            notes.entry(note).or_default().push(slug);
         }
     }
     for (note, slugs) in notes {

@@ -1,22 +1,24 @@
 //! `roleos catalog import`: roles of a bundle into the workspace.
 
-use std::path::PathBuf;
-
-use ::catalog::contents::Contents;
+use ::catalog::contents::{self, Contents};
 use ::catalog::install::{Conflict, Import, Models, Request, Unavailable};
 use ::catalog::{browse, model_config};
 use clap::ValueEnum;
 use roles::installed_roles::{Roles, RolesError};
 
+use super::origin::From;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
-use crate::{Context, Exit, Failure};
 
 /// Words of `catalog import`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  roleos catalog import editorial --lang en --conflict skip
+  roleos catalog import engineering --lang en --from builtin
+  roleos catalog import editorial --lang en --from https://roles.example/catalog
   roleos catalog import editorial --lang ru --slug proofreader --conflict rename
 
 Roles go to .role-os/roles/, one file each. A model that a role asks for is shown, and taken only with
@@ -31,14 +33,13 @@ pub struct Args {
     #[arg(long, value_name = "SLUG")]
     slug: Vec<String>,
     /// What to do with a role whose name is taken.
-    #[arg(long, value_name = "HOW")]
+    #[arg(long, value_name = "HOW", default_value = "skip")]
     conflict: How,
     /// Also take the model that a role asks for.
     #[arg(long)]
     with_model_config: bool,
-    /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
-    #[arg(long, value_name = "DIR")]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    from: From,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -69,9 +70,14 @@ pub(super) fn models(taken: bool) -> Models {
     if taken { Models::Take } else { Models::Ignore }
 }
 
+/// Does it.
+///
+/// # Errors
+/// The bundle cannot be had, or the roles cannot be stored.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let directory = super::directory(context, args.from.as_deref())?;
-    let draft = directory.draft();
+    let file = contents::path(&args.bundle, &args.lang);
+    let origin = args.from.find(context)?;
+    let draft = origin.part(ui, context, &|path| path == file)?;
     announce(ui, draft.claims(), args);
     let roles = Roles::new(context.workspace.roles_dir());
     let done = roles

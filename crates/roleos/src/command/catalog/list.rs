@@ -1,50 +1,54 @@
 //! `roleos catalog list`: what a catalog offers, and whether the lock knows it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use ::catalog::browse;
 use ::catalog::contents::{Contents, Entry};
 use ::catalog::yaml::number_text;
 use present::view::roles;
 
+use super::origin::{From, Origin};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
-use crate::{Context, Exit, Failure};
 
 /// Words of `catalog list`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  roleos catalog list\n  roleos catalog list agents/catalog --lang ru"
+    after_help = "Examples:\n  roleos catalog list\n  roleos catalog list builtin\n  roleos catalog list agents/catalog --lang ru"
 )]
 pub struct Args {
-    /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
-    #[arg(value_name = "DIR")]
-    directory: Option<PathBuf>,
-    /// List the catalog at AI_AGENT_ROLES_CATALOG_URL instead.
-    #[arg(long, conflicts_with = "directory")]
-    remote: bool,
+    /// The same as --from.
+    #[arg(value_name = "CATALOG", conflicts_with_all = ["from", "remote"])]
+    catalog: Option<OsString>,
+    #[command(flatten)]
+    from: From,
     /// Language of the bundles' names [default: en, else the first].
     #[arg(long, value_name = "LANGUAGE")]
     lang: Option<String>,
 }
 
+/// Does it.
+///
+/// # Errors
+/// There is no catalog, or its index cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let (draft, states) = if args.remote {
-        let draft = super::readable(super::remote::fetch(ui, context)?)?;
+    let origin = match &args.catalog {
+        Some(name) => Origin::named(name)?,
+        None => args.from.find(context)?,
+    };
+    let draft = super::readable(origin.part(ui, context, &|_| false)?)?;
+    let states = match &origin {
+        Origin::Directory(directory) => roles::states(&draft, &directory.records().lock),
         // A lock is never served, so there is nothing to compare with.
-        let states = draft
-            .roles()
-            .iter()
-            .map(|role| (role.slug.clone(), "offered"));
-        let states = states.collect();
-        (draft, states)
-    } else {
-        let directory = super::directory(context, args.directory.as_deref())?;
-        let draft = super::readable(directory.draft())?;
-        let states = roles::states(&draft, &directory.records().lock);
-        (draft, states)
+        _ => {
+            let roles = draft.roles().iter();
+            roles.map(|role| (role.slug.clone(), "offered")).collect()
+        }
     };
     let listing = Listing {
         contents: draft.claims(),

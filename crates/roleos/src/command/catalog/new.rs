@@ -76,8 +76,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     if args.write {
+        let here = std::env::current_dir().unwrap_or_default();
         for change in &changes {
-            ui.line(&change.path)?;
+            let path = directory.root().join(&change.path);
+            ui.line(path.strip_prefix(&here).unwrap_or(&path).display())?;
         }
         ui.note("fill in what says TODO, then `roleos catalog check --update-hashes`");
         return Ok(Exit::Done);

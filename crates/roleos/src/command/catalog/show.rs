@@ -1,32 +1,39 @@
 //! `roleos catalog show`: one role as its user will read it.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use ::catalog::browse::{self, Card, NoCard, Wanted};
 use ::catalog::yaml::number_text;
 
+use super::origin::From;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, Ui};
-use crate::{Context, Exit, Failure};
 
 /// Words of `catalog show`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  roleos catalog show proofreader --lang en")]
+#[command(
+    after_help = "Examples:\n  roleos catalog show proofreader --lang en\n  roleos catalog show code-reviewer --from builtin"
+)]
 pub struct Args {
     /// The role.
     slug: String,
     /// Language of the text [default: en, else the first].
     #[arg(long, value_name = "LANGUAGE")]
     lang: Option<String>,
-    /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
-    #[arg(long, value_name = "DIR")]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    from: From,
 }
 
+/// Does it.
+///
+/// # Errors
+/// There is no such role.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let directory = super::directory(context, args.from.as_deref())?;
-    let draft = super::readable(directory.draft())?;
+    let origin = args.from.find(context)?;
+    let draft = super::readable(origin.draft(ui, context)?)?;
     let wanted = Wanted::Rather(args.lang.as_deref());
     let card = browse::card(draft.claims(), &args.slug, wanted)
         .map_err(|reason| no_card(&args.slug, &reason))?;

@@ -1,15 +1,16 @@
 //! `roleos catalog update`: installed roles to the catalog's version.
 
-use std::path::PathBuf;
-
 use ::catalog::install::{Policy, Update};
 use ::catalog::installed::Installed;
 use ::catalog::yaml::number_text;
 use roles::installed_roles::{Roles, Updated};
 
+use super::origin::From;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui};
-use crate::{Context, Exit, Failure};
 
 /// Words of `catalog update`.
 #[derive(Debug, clap::Args)]
@@ -36,9 +37,8 @@ pub struct Args {
     /// Also take the model that a role asks for.
     #[arg(long)]
     with_model_config: bool,
-    /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
-    #[arg(long, value_name = "DIR")]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    from: From,
 }
 
 impl Args {
@@ -53,9 +53,13 @@ impl Args {
     }
 }
 
+/// Does it.
+///
+/// # Errors
+/// The role is not installed, or the catalog cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let directory = super::directory(context, args.from.as_deref())?;
-    let draft = super::readable(directory.draft())?;
+    let origin = args.from.find(context)?;
+    let draft = super::readable(origin.draft(ui, context)?)?;
     let roles = Roles::new(context.workspace.roles_dir());
     let policy = Policy {
         overwrite: args.overwrite,
