@@ -5,7 +5,7 @@
 //! [`probe`] tells whether this machine allows it, [`proof`] whether a session's commands really are supervised,
 //! [`withheld`] which variables they do not get. The mechanism is the crate `supervise`; what is gated, granted and approved is [`crate::hook::Bench`].
 
-mod copies;
+pub(crate) mod copies;
 mod cover;
 mod elf;
 mod known;

@@ -83,11 +83,13 @@ impl Act {
     }
 }
 
-/// Returns the line by which a program that connects to a daemon is known to be one that was let through before it began.
+/// Returns the line by which a program that connects to a daemon is known to be one that was let through before it began:
+/// by a person, or else because its words were read and nothing speaks against them.
 #[must_use]
-pub fn launch_line(words: &[String]) -> Option<String> {
+pub fn launch_line(words: &[String], by_person: bool) -> Option<String> {
     let (program, arguments) = words.split_first()?;
-    Some(serde_json::json!(["launch", program_name(program), arguments]).to_string())
+    let kind = if by_person { "launch" } else { "read launch" };
+    Some(serde_json::json!([kind, program_name(program), arguments]).to_string())
 }
 
 /// JSON with the keys of objects in order, so that the same input is the same text.

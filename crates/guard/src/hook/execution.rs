@@ -1,6 +1,7 @@
 //! A program that is about to begin, judged like a call of a tool: same grants, scopes, approvals, ids and journal.
 
 use std::cell::OnceCell;
+use std::fs;
 use std::time::Instant;
 
 use oversight::act::launch_line;
@@ -13,6 +14,7 @@ use super::desk::Desk;
 use super::tool::{self, Judging};
 use crate::agents::{Agent, Event, Kind};
 use crate::second_seam;
+use crate::supervision::copies::is_of_system;
 use crate::supervision::{let_through, proof};
 use base::command_lookup::Disk;
 use base::config::Config;
@@ -128,10 +130,17 @@ impl Bench {
             second_seam::note_again(&self.workspace, &act.facts);
             return Ruled::Proceed;
         }
-        let launch = execution.socket.as_ref();
-        let launch = launch.and_then(|_| launch_line(&execution.words));
-        if let_through::take(&self.workspace, process, own, launch.as_slice()) {
-            return Ruled::Proceed;
+        // Another program under the name of the client would have the daemon do something else than it says.
+        let is_installed =
+            || fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|file| is_of_system(&file));
+        for by_person in [true, false] {
+            let launch = execution.socket.as_ref();
+            let launch = launch.and_then(|_| launch_line(&execution.words, by_person));
+            if (by_person || is_installed())
+                && let_through::take(&self.workspace, process, own, launch.as_slice())
+            {
+                return Ruled::Proceed;
+            }
         }
         self.ruled(execution).unwrap_or_else(|why| Ruled::Refused {
             id: None,

@@ -251,11 +251,10 @@ impl<'a> Judging<'a> {
             true => Vec::new(),
             false => decision.act.lines(),
         };
-        if decision.verdict == Verdict::Ask || decision.approved {
-            // A yes to a program is a yes to the daemon that it is for.
-            let launches = decision.launches.iter();
-            lines.extend(launches.filter_map(|words| launch_line(words)));
-        }
+        // A yes to a program is a yes to the daemon that it is for.
+        let by_person = decision.verdict == Verdict::Ask || decision.approved;
+        let launches = decision.launches.iter();
+        lines.extend(launches.filter_map(|words| launch_line(words, by_person)));
         if lines.is_empty() || !self.desk.is_supervised(self.event) {
             return;
         }

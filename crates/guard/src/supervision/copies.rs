@@ -118,7 +118,7 @@ impl Copies {
 }
 
 /// Whether a file lies in a folder that only the system's own tools change.
-pub(super) fn is_of_system(file: &Path) -> bool {
+pub(crate) fn is_of_system(file: &Path) -> bool {
     let folder = file.parent().unwrap_or(Path::new(""));
     // A name can lead out of the folder again.
     !file.components().any(|part| part == Component::ParentDir)

@@ -648,19 +648,22 @@ fn a_yes_to_a_program_is_a_yes_to_the_daemon_that_it_is_for() {
         ran(command)
     };
     watched("true");
-    let text = "docker run --rm image ./thing";
+    let text = "docker run --rm --privileged image ./thing";
     let refused = "refused\nrefused\n";
     // Nobody was asked about it.
     assert_eq!(watched(text).stdout, refused);
     let asked = hook(&workspace, text);
     assert!(asked.contains("\"ask\""), "{asked}");
     // The yes is for these words.
-    assert_eq!(watched("docker run --rm image ./other").stdout, refused);
+    assert_eq!(
+        watched("docker run --rm --privileged image ./other").stdout,
+        refused
+    );
     let seen = watched(text);
     assert_eq!(seen.stdout, "open\nopen\n", "{seen:#?}");
     // And for one time.
     assert_eq!(watched(text).stdout, refused);
-    // What the hook lets run without a question is no yes.
+    // Without a question the hook speaks for the client that is installed, not for another program of its name.
     assert_eq!(hook(&workspace, "docker ps"), "");
     assert_eq!(watched("docker ps").stdout, refused);
 }
