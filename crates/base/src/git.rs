@@ -155,18 +155,20 @@ impl Git {
             GitError::new("rev-parse --git-dir", &error.to_string())
         };
         let git_dir = std::fs::canonicalize(git_dir).map_err(|error| fail(&error))?;
+        // git runs in `top`, from where a relative path would lead elsewhere.
+        let top = std::path::absolute(top).map_err(|error| fail(&error))?;
         if !git_dir.join("objects").is_dir() {
             return Err(fail(&"not a git repository"));
         }
         let settings = Settings::of_repository(&git_dir)?;
         let location = Location {
-            top: top.to_owned(),
+            top: top.clone(),
             common_dir: git_dir.clone(),
             git_dir,
         };
         let isolated = Isolated::new(location, &settings, content).map_err(|error| fail(&error))?;
         Ok(Self {
-            directory: top.to_owned(),
+            directory: top,
             isolated: Arc::new(isolated),
             variables: Vec::new(),
         })

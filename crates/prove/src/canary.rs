@@ -58,6 +58,11 @@ pub fn plant(task: &Task, suffix: &str) -> Option<Planted> {
                 "'use strict';\nrequire('tape')('{suffix}', function (t) {{\n\tt.ok(false, '{fails}');\n\tt.ok(true, '{passes}');\n\tt.end();\n}});\n"
             ),
         ),
+        Format::Tap if ending == ".sh" => (
+            beside(format!("roleos_{suffix}.sh")),
+            false,
+            format!("echo 'not ok - {fails}'\necho 'ok - {passes}'\n"),
+        ),
         Format::MochaJson | Format::JestJson => (
             beside(format!("roleos_{suffix}{ending}")),
             false,

@@ -7,6 +7,7 @@ pub mod cases;
 pub mod check;
 pub mod compare;
 pub mod envs;
+pub mod exchange;
 pub mod glob;
 pub mod grade;
 pub mod grading;

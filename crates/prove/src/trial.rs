@@ -377,7 +377,11 @@ fn in_box(bench: &Bench<'_>, rules: &Rules, member: &Member, slot: &Path) -> io:
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .to_vec();
     if let Some((program, workspace)) = &rules.supervisor {
-        let words: [OsString; 8] = [
+        // The supervisor would outlive a run that is killed, and the box with it.
+        let words: [OsString; 11] = [
+            "setpriv".into(),
+            "--pdeathsig".into(),
+            "KILL".into(),
             program.into(),
             "--root".into(),
             workspace.into(),

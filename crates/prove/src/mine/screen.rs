@@ -91,9 +91,16 @@ pub fn screen(candidate: &Candidate, sizes: Sizes) -> Result<(), &'static str> {
     } else if subject.starts_with("revert") {
         Err("revert")
     } else if is_version
-        || ["release", "[release]", "bump version", "prepare v"]
-            .iter()
-            .any(|word| subject.starts_with(word))
+        || [
+            "release v",
+            "release 0",
+            "release 1",
+            "[release]",
+            "bump version",
+            "prepare v",
+        ]
+        .iter()
+        .any(|word| subject.starts_with(word))
     {
         Err("release")
     } else if candidate
@@ -133,6 +140,7 @@ pub fn is_runnable(path: &str) -> bool {
         Some("javascript" | "typescript") => glob::is_test(path) && !is_helper,
         Some("rust") => matches!(path.split('/').collect::<Vec<_>>().as_slice(), ["tests", _]),
         Some("go") => name.ends_with("_test.go"),
+        Some("shell") => glob::is_test(path) && !is_helper,
         _ => false,
     }
 }
@@ -232,6 +240,16 @@ mod tests {
                 Err("revert"),
             ),
             ("v6.14.0", "3\t1\tlib/a.js\n5\t0\ttest/a.js", Err("release")),
+            (
+                "Release v1.2",
+                "3\t1\tlib/a.js\n5\t0\ttest/a.js",
+                Err("release"),
+            ),
+            (
+                "Release a shared reference",
+                "3\t1\tlib/a.js\n5\t0\ttest/a.js",
+                Ok(()),
+            ),
             (
                 "fix x",
                 "499\t2\tsrc/a.py\n5\t0\ttests/test_a.py",

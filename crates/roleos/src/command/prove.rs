@@ -62,7 +62,7 @@ pub struct Args {
     /// Attempts per task.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     attempts: u32,
-    /// Go on with the last run of this suite and agent.
+    /// Go on with the last run of this suite and agent, if there is one.
     #[arg(long)]
     resume: bool,
     /// Most money of the run.
@@ -259,13 +259,6 @@ fn facts(
         .resume
         .then(|| run::list(runs).iter().rev().find_map(same))
         .flatten();
-    if args.resume && found.is_none() {
-        return Err(Failure::input(
-            "no_run",
-            "no run of this suite, agent, mode and version can go on",
-        )
-        .hint("leave `--resume` out to start one"));
-    }
     let name = || {
         let day: String = facts
             .created

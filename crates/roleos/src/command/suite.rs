@@ -1,6 +1,7 @@
 //! `roleos suite`: suites of tasks, made from a history, checked, shown and divided.
 
 mod check;
+mod exchange;
 mod mine;
 
 use std::io::Write as _;
@@ -23,9 +24,13 @@ pub enum Command {
     FromGit(mine::Args),
     /// Check that the tasks of a suite fail without their fix and pass with it.
     Check(check::Args),
+    /// Import rows of SWE-bench as a suite.
+    Import(exchange::ImportArgs),
+    /// Export a suite as rows of SWE-bench or folders of Harbor.
+    Export(exchange::ExportArgs),
     /// Show a suite, or one of its tasks.
     Show(ShowArgs),
-    /// Choose a sample of a suite, the same for the same seed.
+    /// Choose a sample of suites, the same for the same seed.
     Split(SplitArgs),
 }
 
@@ -47,8 +52,9 @@ pub struct ShowArgs {
     after_help = "Example:\n  roleos suite split suites/all --n 100 --seed 1 --out suites/sample"
 )]
 pub struct SplitArgs {
-    /// Folder of the suite.
-    suite: PathBuf,
+    /// Folders of suites.
+    #[arg(required = true)]
+    suites: Vec<PathBuf>,
     /// Number of tasks.
     #[arg(long, default_value_t = 100)]
     n: usize,
@@ -68,6 +74,8 @@ pub fn run(ui: &Ui, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::FromGit(args) => mine::run(ui, args),
         Command::Check(args) => check::run(ui, args),
+        Command::Import(args) => exchange::import(ui, args),
+        Command::Export(args) => exchange::export(ui, args),
         Command::Show(args) => show(ui, args),
         Command::Split(args) => split(ui, args),
     }
@@ -183,26 +191,30 @@ fn show_all(ui: &Ui, suite: &Suite) -> Result<Exit, Failure> {
 }
 
 fn split(ui: &Ui, args: &SplitArgs) -> Result<Exit, Failure> {
-    let suite = Suite::read(&args.suite)?;
-    let chosen: Vec<_> = suite
-        .split(args.n, args.seed)
-        .into_iter()
-        .cloned()
-        .collect();
+    let mut all: Option<Suite> = None;
+    for folder in &args.suites {
+        let mut suite = Suite::read(folder)?;
+        for member in &mut suite.members {
+            // A relative source counts from the suite's own folder.
+            let source = std::path::absolute(folder.join(&member.task.source))?;
+            member.task.source = source.to_string_lossy().into_owned();
+        }
+        match &mut all {
+            Some(all) => {
+                all.members.append(&mut suite.members);
+                all.meta.name = format!("{}-{}", all.meta.name, suite.meta.name);
+            }
+            None => all = Some(suite),
+        }
+    }
+    let all = all.ok_or_else(|| Failure::input("usage", "a suite is needed"))?;
+    let chosen = all.split(args.n, args.seed).into_iter().cloned();
+    let chosen: Vec<_> = chosen.map(suite::Member::with_digest).collect();
     if let Some(out) = &args.out {
         check_is_free(out)?;
-        let mut members = chosen.clone();
-        for member in &mut members {
-            // A relative source counts from the suite's own folder.
-            member.task.source = std::path::absolute(args.suite.join(&member.task.source))?
-                .to_string_lossy()
-                .into_owned();
-        }
-        let members: Vec<_> = members
-            .into_iter()
-            .map(suite::Member::with_digest)
-            .collect();
-        suite::write(out, &suite.meta.name, VERSION, &members)?;
+        suite::write(out, &all.meta.name, VERSION, &chosen)?;
+        // Two suites may have tasks of one name.
+        Suite::read(out)?;
     }
     let ids: Vec<&str> = chosen
         .iter()

@@ -45,6 +45,9 @@ mod dsse;
 
 mod rerun;
 
+#[cfg(target_os = "linux")]
+mod prove;
+
 mod explain;
 
 mod contest;

@@ -4,11 +4,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use prove::compare::Comparison;
+use prove::exchange::{harbor, swebench};
 use prove::grade::Cause;
 use prove::grading;
 use prove::lab::Lab;
 use prove::pool;
 use prove::run::{self, RunFolder};
+use prove::seal;
 use prove::suite::{Member, Suite};
 use serde_json::json;
 
@@ -42,6 +44,14 @@ pub(super) enum Command {
         #[arg(long)]
         fail_on_regression: bool,
     },
+    /// Export a run for other tools.
+    Export {
+        /// The run.
+        run: String,
+        /// Format.
+        #[arg(long)]
+        format: Exported,
+    },
     /// Run the tests of a run again on the changes that it kept.
     Regrade {
         /// The run.
@@ -53,6 +63,19 @@ pub(super) enum Command {
         #[arg(long, value_name = "DIR")]
         repos: Option<PathBuf>,
     },
+}
+
+/// A format of other tools.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum Exported {
+    /// JSON lines of predictions, as SWE-bench takes them.
+    Predictions,
+    /// The report of SWE-bench, with those of all instances.
+    SwebenchReport,
+    /// Results of Harbor's trials, as JSON lines.
+    Harbor,
+    /// Trajectories of trials, as JSON lines.
+    Atif,
 }
 
 /// Does it.
@@ -85,6 +108,7 @@ pub(super) fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit,
                 !(*fail_on_regression && found.is_regression()),
             ))
         }
+        Command::Export { run, format } => export(ui, &RunFolder::of(&runs, run), *format),
         Command::Regrade { run, jobs, repos } => {
             regrade(ui, &RunFolder::of(&runs, run), *jobs, repos.as_deref())
         }
@@ -185,6 +209,72 @@ fn show(
             "\n{name}\n{}",
             clean::text(&trial.read(name).unwrap_or_default())
         )?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn export(ui: &Ui, folder: &RunFolder, format: Exported) -> Result<Exit, Failure> {
+    let facts = folder.facts()?;
+    let suite = suite_of(folder)?;
+    let records = folder.records(&facts);
+    let mut out = ui.out();
+    let mut instances = serde_json::Map::new();
+    for record in &records {
+        let diff = folder
+            .trial(&record.task, record.attempt)
+            .read("diff")
+            .unwrap_or_default();
+        match format {
+            Exported::Predictions => writeln!(
+                out,
+                "{}",
+                swebench::prediction(&record.task, &facts.agent_name, &diff)
+            )?,
+            Exported::Atif => {
+                let id = seal::task_id(&facts.run, &record.digest, record.attempt, 0).to_string();
+                let trial = folder.trial(&record.task, record.attempt);
+                let printed = trial.read("transcript").unwrap_or_default();
+                let member = suite
+                    .members
+                    .iter()
+                    .find(|member| member.task.id == record.task);
+                let issue = member.map_or("", |member| member.issue.as_str());
+                let printed = String::from_utf8_lossy(&printed);
+                writeln!(
+                    out,
+                    "{}",
+                    harbor::trajectory(record, &id, &facts.agent_name, issue, &printed)
+                )?;
+            }
+            Exported::Harbor => {
+                let id = seal::task_id(&facts.run, &record.digest, record.attempt, 0);
+                writeln!(
+                    out,
+                    "{}",
+                    harbor::result(
+                        record,
+                        &id.to_string(),
+                        &facts.agent_name,
+                        &facts.suite_name
+                    )
+                )?;
+            }
+            Exported::SwebenchReport => {
+                let member = suite
+                    .members
+                    .iter()
+                    .find(|member| member.task.id == record.task);
+                let report = member.map(|member| swebench::instance_report(member, record, &diff));
+                if let Some(serde_json::Value::Object(one)) = report {
+                    instances.extend(one);
+                }
+            }
+        }
+    }
+    if matches!(format, Exported::SwebenchReport) {
+        let report = swebench::run_report(facts.tasks.len(), &records);
+        writeln!(out, "{}", json!({"report": report, "instances": instances}))?;
     }
     out.flush()?;
     Ok(Exit::Done)

@@ -92,7 +92,8 @@ pub(super) fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
         Failure::input("no_repository", error.to_string())
             .hint("name the folder of a git repository")
     };
-    let folder = fs::canonicalize(&args.repo)?;
+    // Links stay: their names say which repository it is on another machine.
+    let folder = std::path::absolute(&args.repo)?;
     let own_name = || {
         folder
             .file_name()
