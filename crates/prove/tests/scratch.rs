@@ -1,6 +1,12 @@
 //! A suite mined from a scratch repository, whose test runner is the shell: mining, grading against tricks, isolation,
 //! rollback, and runs of the built-in agents.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on says so by panicking"
+)]
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -44,9 +50,10 @@ fn git(folder: &Path, arguments: &[&str]) {
     );
 }
 
-fn put(path: PathBuf, text: &str) {
+fn put(path: impl AsRef<Path>, text: &str) {
+    let path = path.as_ref();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    base::files::write_plainly(&path, text.as_bytes()).unwrap();
+    base::files::write_plainly(path, text.as_bytes()).unwrap();
 }
 
 fn test_of(name: &str, call: &str, wanted: &str) -> String {
@@ -328,13 +335,13 @@ const DAMAGES: &[(&str, Damage)] = &[
     ("an edit", |tree| put(tree.join("lib.sh"), "x")),
     ("a new file", |tree| put(tree.join("new\nname"), "x")),
     ("a removed file", |tree| {
-        fs::remove_file(tree.join("lib.sh")).unwrap()
+        fs::remove_file(tree.join("lib.sh")).unwrap();
     }),
     ("permissions", |tree| {
-        fs::set_permissions(tree.join("lib.sh"), fs::Permissions::from_mode(0o4755)).unwrap()
+        fs::set_permissions(tree.join("lib.sh"), fs::Permissions::from_mode(0o4755)).unwrap();
     }),
     ("a link", |tree| {
-        symlink("/etc/passwd", tree.join("out")).unwrap()
+        symlink("/etc/passwd", tree.join("out")).unwrap();
     }),
     ("a file as a link", |tree| {
         fs::remove_file(tree.join("lib.sh")).unwrap();
@@ -350,7 +357,7 @@ const DAMAGES: &[(&str, Damage)] = &[
         put(tree.join("hidden"), "x");
     }),
     ("an empty folder", |tree| {
-        fs::create_dir_all(tree.join("empty/folder")).unwrap()
+        fs::create_dir_all(tree.join("empty/folder")).unwrap();
     }),
     ("a nested repository", |tree| {
         fs::create_dir(tree.join("nested")).unwrap();
@@ -377,13 +384,13 @@ const DAMAGES: &[(&str, Damage)] = &[
     }),
     ("everything", |tree| fs::remove_dir_all(tree).unwrap()),
     ("a closed folder", |tree| {
-        fs::set_permissions(tree.join("tests"), fs::Permissions::from_mode(0)).unwrap()
+        fs::set_permissions(tree.join("tests"), fs::Permissions::from_mode(0o0)).unwrap();
     }),
     ("a large file", |tree| {
         fs::File::create(tree.join("big"))
             .unwrap()
             .set_len(4 << 30)
-            .unwrap()
+            .unwrap();
     }),
 ];
 
