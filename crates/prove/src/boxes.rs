@@ -78,6 +78,8 @@ pub struct Boxed<'a> {
     pub tools: &'a Toolchains,
     /// The tree, writable at `/w/repo`.
     pub repo: &'a Path,
+    /// Whether the tree may only be read.
+    pub is_read_only: bool,
     /// The environment, read-only.
     pub env: Option<&'a Path>,
     /// Further mounts.
@@ -99,6 +101,7 @@ impl<'a> Boxed<'a> {
         Self {
             tools,
             repo,
+            is_read_only: false,
             env: None,
             mounts: Vec::new(),
             variables: Vec::new(),
@@ -123,7 +126,11 @@ impl<'a> Boxed<'a> {
         let mut mounts = vec![
             Mount::Scratch(path("/tmp"), SCRATCH),
             Mount::Scratch(path("/w/home"), SCRATCH),
-            Mount::Write(self.repo.to_owned(), path(REPO)),
+            if self.is_read_only {
+                Mount::Read(self.repo.to_owned(), path(REPO))
+            } else {
+                Mount::Write(self.repo.to_owned(), path(REPO))
+            },
         ];
         for root in &self.tools.roots {
             mounts.push(Mount::Read(root.clone(), root.clone()));

@@ -270,7 +270,11 @@ fn expand(command: &str, format: Format, files: &[String], report: &str) -> Stri
         }
         _ => quoted(file),
     };
-    let files: Vec<String> = files.iter().map(word).collect();
+    let mut files: Vec<String> = files.iter().map(word).collect();
+    if format == Format::Cargo {
+        // The canary fails, and cargo would leave the tests behind it out.
+        files.insert(0, "--no-fail-fast".to_owned());
+    }
     command
         .replace("{files}", &files.join(" "))
         .replace("{report}", report)
@@ -425,4 +429,35 @@ pub fn plain_cases(run: &TestRun) -> Cases {
         canary::take(&mut cases, suffix);
     }
     cases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_get_their_files_as_the_runner_takes_them() {
+        let files = ["tests/a.rs".to_owned(), "it's.sh".to_owned()];
+        for (command, format, expected) in [
+            (
+                "t {files} > {report}",
+                Format::Tap,
+                r"t 'tests/a.rs' 'it'\''s.sh' > /r",
+            ),
+            (
+                "cargo test {files}",
+                Format::Cargo,
+                r"cargo test --no-fail-fast --test 'a' --test 'it'\''s.sh'",
+            ),
+        ] {
+            assert_eq!(expand(command, format, &files, "/r"), expected);
+        }
+    }
+
+    #[test]
+    fn a_long_log_keeps_its_ends() {
+        let log = [vec![b'a'; MAX_LOG], b"end".to_vec()].concat();
+        let kept = shortened(log);
+        assert!(kept.len() <= MAX_LOG && kept.starts_with(b"aaa") && kept.ends_with(b"end"));
+    }
 }

@@ -2,12 +2,14 @@
 
 mod look;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use base::files::{self, Privacy};
 use evidence::score::{self, Source};
 use prove::agent::Agent;
 use prove::compare::Comparison;
+use prove::exchange::swebench;
 use prove::glob;
 use prove::lab::Lab;
 use prove::report::{Input, Report};
@@ -24,6 +26,9 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::ui::{DIM, Ui};
+
+/// Largest file of predictions.
+const MAX_PREDICTIONS: u64 = 1 << 30;
 
 /// Words of `prove`.
 #[derive(Debug, clap::Args)]
@@ -45,7 +50,7 @@ pub struct Args {
     #[arg(required = true)]
     suite: Option<PathBuf>,
     /// Command of the agent, or reference, null, rogue, claude, codex, mini.
-    #[arg(long, value_name = "CMD", required = true)]
+    #[arg(long, value_name = "CMD", required_unless_present = "predictions")]
     agent: Option<String>,
     /// How much freedom the agent has: restricted, approved or autonomous.
     #[arg(long, value_name = "MODE", default_value = "autonomous")]
@@ -80,6 +85,9 @@ pub struct Args {
     /// Folder of the repositories, by the last part of their source.
     #[arg(long, value_name = "DIR")]
     repos: Option<PathBuf>,
+    /// Grade the changes of a file of predictions instead of running an agent; such a run is not accepted.
+    #[arg(long, value_name = "FILE", conflicts_with = "agent")]
+    predictions: Option<PathBuf>,
     /// Write a page.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -105,9 +113,15 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if let Some(command) = &args.command {
         return look::run(ui, context, command);
     }
-    let (Some(folder), Some(agent)) = (&args.suite, &args.agent) else {
-        return Err(Failure::input("usage", "a suite and `--agent` are needed"));
+    let Some(folder) = &args.suite else {
+        return Err(Failure::input("usage", "a suite is needed"));
     };
+    let agent = args.agent.as_deref().unwrap_or("predictions");
+    let predictions = args
+        .predictions
+        .as_deref()
+        .map(read_predictions)
+        .transpose()?;
     let suite = Suite::read(folder)?;
     let members = chosen(&suite, args)?;
     let mode = Mode::ALL.into_iter().find(|mode| mode.name() == args.mode);
@@ -129,7 +143,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         suite: &suite,
         members: members.clone(),
         lab: &lab,
-        rules: rules(&folder, agent, mode, args.unsupervised)?,
+        rules: Rules {
+            predictions,
+            ..rules(&folder, agent, mode, args.unsupervised)?
+        },
         facts: facts.clone(),
         folder: folder.clone(),
         store: &context.store,
@@ -162,6 +179,18 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         .hint("`--resume` goes on")),
         None => Ok(Exit::of_check(report.verdict == "ACCEPTED")),
     }
+}
+
+fn read_predictions(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
+    let bytes = files::read(path, MAX_PREDICTIONS)?;
+    let found = swebench::predictions(&String::from_utf8_lossy(&bytes));
+    if found.is_empty() {
+        return Err(Failure::input(
+            "predictions",
+            format!("`{}` holds no prediction", path.display()),
+        ));
+    }
+    Ok(found.into_iter().collect())
 }
 
 /// Where runs are kept.
@@ -210,6 +239,7 @@ fn rules(
         mode,
         supervisor: (!unsupervised).then_some((own, workspace)),
         model_url: String::new(),
+        predictions: None,
     })
 }
 
@@ -242,8 +272,18 @@ fn facts(
         policy: hex::encode(Policy::of_mode(mode).hash()),
         attempts: args.attempts,
         tool: VERSION.to_owned(),
-        sandbox: "bwrap".to_owned(),
-        governance: if args.unsupervised { "none" } else { "exec" }.to_owned(),
+        sandbox: if args.predictions.is_some() {
+            "none"
+        } else {
+            "bwrap"
+        }
+        .to_owned(),
+        governance: if args.unsupervised || args.predictions.is_some() {
+            "none"
+        } else {
+            "exec"
+        }
+        .to_owned(),
         created,
     };
     let same = |name: &String| {

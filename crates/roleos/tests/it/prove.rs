@@ -200,6 +200,58 @@ fn a_withheld_reference_is_not_solved_and_runs_are_compared() {
         .exits(0)
         .json_lines();
     assert_eq!(rows.len(), TASKS);
+    // What was made elsewhere is graded the same way, and not accepted.
+    let lines: Vec<String> = rows.iter().skip(1).map(Value::to_string).collect();
+    workspace.write("predictions.jsonl", lines.join("\n"));
+    let words = [
+        "prove",
+        "suite",
+        "--predictions",
+        "predictions.jsonl",
+        "--json",
+    ];
+    let graded = workspace.roleos(&words).exits(1).json();
+    assert_eq!(
+        (graded["solved"].as_u64(), &graded["verdict"]),
+        (Some(3), &"NOT ACCEPTED".into()),
+        "{graded}"
+    );
+}
+
+#[test]
+fn a_restricted_agent_reads_and_suggests() {
+    let workspace = workspace();
+    let task = fs::read_dir(workspace.path("suite/tasks"))
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut tasks: Vec<_> = task.collect();
+    tasks.sort();
+    let patch = fs::read_to_string(tasks[0].join("reference.patch")).unwrap();
+    let agent = format!(
+        "touch here && exit 9; printf '%s\n' '```diff'; cat <<'END'\n{patch}END\nprintf '%s\n' '```'"
+    );
+    let id = tasks[0].file_name().unwrap().to_string_lossy().into_owned();
+    let words = [
+        "prove",
+        "suite",
+        "--agent",
+        &agent,
+        "--mode",
+        "restricted",
+        "--only",
+        &id,
+        "--json",
+    ];
+    let report = workspace.roleos(&words).exits(1).json();
+    assert_eq!(
+        (
+            report["solved"].as_u64(),
+            report["policy_violations"].as_u64()
+        ),
+        (Some(1), Some(0)),
+        "{report}"
+    );
 }
 
 #[test]

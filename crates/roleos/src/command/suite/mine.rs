@@ -116,7 +116,7 @@ pub(super) fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
     let envs = Environments::at(&cache.join("env"), Toolchains::find());
     let progress = ui.progress(plan.limit, "tasks");
     let mined = mine::mine(&repo, &plan, &envs, &trees, &work, &|_, found, _| {
-        progress.set(found)
+        progress.set(found);
     });
     fs::remove_dir_all(&work).ok();
     let mined = mined.map_err(git)?;
