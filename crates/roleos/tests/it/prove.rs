@@ -219,6 +219,35 @@ fn a_withheld_reference_is_not_solved_and_runs_are_compared() {
 }
 
 #[test]
+fn money_that_could_be_used_up_starts_no_trial() {
+    let workspace = workspace();
+    let agent = "echo '{\"cost_usd\":0.4,\"tokens\":7}' > {out}/cost.json";
+    let words = [
+        "prove",
+        "suite",
+        "--agent",
+        agent,
+        "--jobs",
+        "1",
+        "--max-cost",
+        "1.2",
+        "--json",
+    ];
+    let stopped = workspace.roleos(&words).exits(2);
+    // Each task may cost a dollar: after the first, another one could go beyond.
+    assert!(
+        stopped.stderr.contains("3 trials were not started"),
+        "{stopped:?}"
+    );
+    let report = stopped.json();
+    assert_eq!(
+        (report["trials"].as_u64(), &report["verdict"]),
+        (Some(1), &"NOT ACCEPTED".into()),
+        "{report}"
+    );
+}
+
+#[test]
 fn a_restricted_agent_reads_and_suggests() {
     let workspace = workspace();
     let task = fs::read_dir(workspace.path("suite/tasks"))
