@@ -25,8 +25,9 @@ use base::process::Output;
 use self::filter::Filter;
 use self::processes::{below, table, used};
 
-/// How long to wait between looks at the box.
+/// How long to wait between looks at the box: a short one is seen to end at once, and a long one costs little.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+const LOOK_AT_LEAST_EVERY: Duration = Duration::from_millis(60);
 
 /// At every how many looks processes and memory are counted.
 const COUNT_EVERY: u64 = 4;
@@ -402,7 +403,8 @@ impl Watched {
             if stop() {
                 return Err(Stopped::Asked);
             }
-            thread::sleep(LOOK_EVERY);
+            let pause = self.started.elapsed() / 16;
+            thread::sleep(pause.clamp(LOOK_EVERY, LOOK_AT_LEAST_EVERY));
             // Going through all processes costs more than the other questions.
             if look % COUNT_EVERY != 0 {
                 continue;
