@@ -362,12 +362,18 @@ fn judge(
         .disk_mb
         .saturating_mul(1 << 20)
         .max(before.size.saturating_mul(2));
-    if after.size <= most {
+    let slot = files::parent(tree);
+    let size = ["home", "out", "cache"]
+        .iter()
+        .fold(after.size, |size, name| {
+            size.saturating_add(size_below(&slot.join(name)))
+        });
+    if size <= most {
         return Ok(());
     }
     let what = format!(
-        "the tree grew to {} MiB, {} are allowed",
-        after.size >> 20,
+        "the files of the agent grew to {} MiB, {} are allowed",
+        size >> 20,
         most >> 20
     );
     record.stopped.clone_from(&what);
@@ -397,6 +403,15 @@ fn judge(
         },
     });
     Ok(())
+}
+
+/// Returns the bytes of all files below a folder, holes included.
+fn size_below(folder: &Path) -> u64 {
+    let entries = walkdir::WalkDir::new(folder).into_iter().flatten();
+    let sizes = entries
+        .filter(|entry| entry.file_type().is_file())
+        .filter_map(|entry| entry.metadata().ok());
+    sizes.fold(0, |sum, facts| sum.saturating_add(facts.len()))
 }
 
 /// Returns the last block of a text that is fenced as a diff; nothing without one.
