@@ -7,6 +7,7 @@
 )]
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -22,6 +23,7 @@ mod failure;
 mod gate_report;
 mod install;
 mod project;
+mod prove_accept;
 mod screenshots;
 mod shell;
 mod simulate;
@@ -60,6 +62,14 @@ enum Chore {
     Dist(dist::Args),
     /// Write how often the gate errs, from the corpora: `docs/gate-error-rates.md`.
     GateReport,
+    /// Mine the acceptance suite from local clones and run the built-in agents over it.
+    ProveAccept {
+        /// Folder of the clones [default: `ROLEOS_PROVE_REPOS`]; without it nothing runs.
+        clones: Option<PathBuf>,
+        /// Folder to work in [default: in the target folder].
+        #[arg(long)]
+        work: Option<PathBuf>,
+    },
     /// Take the pictures of the pages in `docs/img/` with a real browser.
     Screenshots,
     /// Play the learning loop through the real program and write `docs/learning-loop.md`: `cargo xtask simulate [--seed N]…`.
@@ -90,6 +100,7 @@ fn run(chore: Chore) -> shell::Result<()> {
     let project = Project::find()?;
     match chore {
         Chore::Install => install::run(&project).map(drop),
+        Chore::ProveAccept { clones, work } => prove_accept::run(&project, clones.as_deref(), work),
         Chore::Test => test::run(&project),
         Chore::Tidy => tidy::run(&project),
         Chore::Codegen { check: false } => codegen::write(&project),

@@ -146,6 +146,34 @@ impl Git {
         })
     }
 
+    /// Runs git on the repository at `git_dir`, bare or not, with its files at `top`. `.git` below `top` is not looked at.
+    ///
+    /// # Errors
+    /// There is no repository at `git_dir`.
+    pub fn over(git_dir: &Path, top: &Path, content: &Content) -> Result<Self, GitError> {
+        let fail = |error: &dyn std::fmt::Display| {
+            GitError::new("rev-parse --git-dir", &error.to_string())
+        };
+        let git_dir = std::fs::canonicalize(git_dir).map_err(|error| fail(&error))?;
+        // git runs in `top`, from where a relative path would lead elsewhere.
+        let top = std::path::absolute(top).map_err(|error| fail(&error))?;
+        if !git_dir.join("objects").is_dir() {
+            return Err(fail(&"not a git repository"));
+        }
+        let settings = Settings::of_repository(&git_dir)?;
+        let location = Location {
+            top: top.clone(),
+            common_dir: git_dir.clone(),
+            git_dir,
+        };
+        let isolated = Isolated::new(location, &settings, content).map_err(|error| fail(&error))?;
+        Ok(Self {
+            directory: top,
+            isolated: Arc::new(isolated),
+            variables: Vec::new(),
+        })
+    }
+
     /// Sets a variable, such as another index.
     pub fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.variables.push((name, value.into()));

@@ -172,6 +172,11 @@ Example:
     Scorecard(command::scorecard::Args),
     /// What a solved task costs over time.
     Curve(command::curve::Args),
+    /// Run an agent over a suite and judge the result.
+    Prove(command::prove::Args),
+    /// Make, check and show suites of tasks.
+    #[command(subcommand)]
+    Suite(command::suite::Command),
     /// The Merkle log over all bundles: is anything missing or changed?
     #[command(subcommand)]
     Ledger(command::ledger::Command),

@@ -89,6 +89,8 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::Witness(command) => command::witness::run(ui, &context, command),
         Command::Scorecard(args) => command::scorecard::run(ui, &context, args),
         Command::Curve(args) => command::curve::run(ui, &context, args),
+        Command::Prove(args) => command::prove::run(ui, &context, args),
+        Command::Suite(command) => command::suite::run(ui, command),
         Command::Ledger(command) => command::ledger::run(ui, &context, command),
         Command::Reindex => command::reindex::run(ui, &context),
         Command::Key(command) => command::key::run(ui, &context, command),

@@ -14,11 +14,10 @@ use serde_json::{Value, json};
 use base::config::selection::Selection;
 use base::files;
 
-use self::sandbox::{Job, Limits, Stopped};
+use self::boxed::{Job, Limits};
+use sandbox::Stopped;
 
-mod filter;
-mod processes;
-pub mod sandbox;
+mod boxed;
 
 /// Largest schema that is read.
 const MAX_SCHEMA: u64 = 4 * 1024 * 1024;
@@ -132,7 +131,7 @@ impl Verifiers {
             output: text.as_bytes(),
             input: input.as_bytes(),
         };
-        match sandbox::run(&job, &self.limits) {
+        match boxed::run(&job, &self.limits) {
             Ok(done) if done.code == 0 => Outcome::Pass,
             Ok(done) => Outcome::Fail(failed(done.code, &done.output)),
             Err(stopped @ Stopped::NoSandbox(_)) => {

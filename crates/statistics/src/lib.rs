@@ -2,10 +2,12 @@
 //! clock, no dependency.
 //!
 //! [`rate`] describes a count for a reader. [`sequence`] decides about a rate: halts, certification, canaries. [`paired`]
-//! compares two versions on the same cases, [`sketch`] two sets. Whatever decides uses [`sequence`] or [`paired`], because a plain rate that
+//! compares two versions on the same cases, [`paired_outcomes`] two runs of the same tasks, [`sketch`] two sets. Whatever
+//! decides uses [`sequence`] or [`paired`], because a plain rate that
 //! is looked at after every observation is sooner or later on the wrong side by chance.
 
 pub mod paired;
+pub mod paired_outcomes;
 pub mod rate;
 pub mod sequence;
 pub mod sketch;

@@ -31,7 +31,7 @@ const SHARED: &[&str] = &[
 ];
 /// Crates that act: files, processes, git. Each knows those in front of it at most.
 const ACTING: &[&str] = &[
-    "base", "evidence", "guard", "routing", "roles", "doctor", "present",
+    "base", "sandbox", "evidence", "guard", "routing", "roles", "doctor", "present", "prove",
 ];
 const OFFLINE: &[&[&str]] = &[SHARED, ROOMS, ACTING, &["supervise", "roleos-hook"]];
 const LIBRARIES: &[&[&str]] = &[
@@ -96,7 +96,9 @@ const RULES: &[Rule] = &[
     },
     Rule {
         crates: &[&["base"]],
-        never: &["evidence", "guard", "routing", "roles", "doctor", "present"],
+        never: &[
+            "sandbox", "evidence", "guard", "routing", "roles", "doctor", "present",
+        ],
         why: "`base` is what the other acting crates stand on",
     },
     Rule {
@@ -113,6 +115,16 @@ const RULES: &[Rule] = &[
         crates: &[&["routing", "roles"]],
         never: &["evidence", "guard", "doctor", "present"],
         why: "adapters and catalogs do not know the guard and its evidence",
+    },
+    Rule {
+        crates: &[&["sandbox"]],
+        never: &["evidence", "guard", "routing", "prove"],
+        why: "the box runs a command and knows nothing of why",
+    },
+    Rule {
+        crates: &[&["prove"]],
+        never: &["guard", "routing", "roles", "doctor", "present"],
+        why: "a proof starts the supervisor as a program and judges by tests alone",
     },
     Rule {
         crates: &[ACTING],

@@ -35,11 +35,37 @@ impl Settings {
             "--get-regexp",
             KEYS,
         ];
+        let mut settings = Self {
+            values: Self::values(program::command(directory).args(arguments))?,
+            excludes_file: None,
+        };
+        settings.excludes_file = settings
+            .path("core.excludesfile", directory)
+            .or_else(environment::git_ignore_file);
+        Ok(settings)
+    }
+
+    /// Reads the configuration of the repository at `git_dir` alone, which need not have any.
+    ///
+    /// # Errors
+    /// git cannot read it.
+    pub(super) fn of_repository(git_dir: &Path) -> Result<Self, GitError> {
+        let file = git_dir.join("config");
+        if !file.is_file() {
+            return Ok(Self::default());
+        }
+        let mut command = program::command(git_dir);
+        command.args(["--no-pager", "config", "-z", "--no-includes", "--file"]);
+        command.arg(file).args(["--get-regexp", KEYS]);
+        Ok(Self {
+            values: Self::values(&mut command)?,
+            excludes_file: None,
+        })
+    }
+
+    fn values(command: &mut std::process::Command) -> Result<BTreeMap<String, String>, GitError> {
         let fail = |message: &str| GitError::new("config --get-regexp", message);
-        let output = program::command(directory)
-            .args(arguments)
-            .output()
-            .map_err(|error| fail(&error.to_string()))?;
+        let output = command.output().map_err(|error| fail(&error.to_string()))?;
         // 1 is the answer when no key matches.
         if !output.status.success() && output.status.code() != Some(1) {
             return Err(fail(&trimmed(&output.stderr)));
@@ -53,14 +79,7 @@ impl Settings {
                 values.insert(key.to_owned(), value.to_owned());
             }
         }
-        let mut settings = Self {
-            values,
-            excludes_file: None,
-        };
-        settings.excludes_file = settings
-            .path("core.excludesfile", directory)
-            .or_else(environment::git_ignore_file);
-        Ok(settings)
+        Ok(values)
     }
 
     /// Returns a value as it is.

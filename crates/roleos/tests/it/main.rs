@@ -47,6 +47,9 @@ mod dsse;
 
 mod rerun;
 
+#[cfg(target_os = "linux")]
+mod prove;
+
 mod explain;
 
 mod contest;

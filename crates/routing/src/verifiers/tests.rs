@@ -26,7 +26,7 @@ fn declared(kind: Kind, config: &Value) -> Declared {
 
 fn verifiers() -> Verifiers {
     let mut verifiers = Verifiers::new(&Selection::default());
-    verifiers.limits.time = Duration::from_secs(30);
+    verifiers.limits.boxed.time = Duration::from_secs(30);
     verifiers
 }
 
@@ -210,8 +210,8 @@ fn nothing_outside_can_be_written_or_looked_at() {
 #[test]
 fn a_fork_bomb_is_stopped() {
     let mut verifiers = verifiers();
-    verifiers.limits.processes = 32;
-    verifiers.limits.time = Duration::from_secs(2);
+    verifiers.limits.boxed.processes = 32;
+    verifiers.limits.boxed.time = Duration::from_secs(2);
     let bomb = "bomb() { bomb | bomb & }; bomb; sleep 60";
     let outcome = script(&verifiers, bomb);
     assert!(!outcome.passed());
@@ -223,7 +223,7 @@ fn a_fork_bomb_is_stopped() {
 #[test]
 fn memory_is_limited_for_one_process_and_for_all_together() {
     let mut verifiers = verifiers();
-    verifiers.limits.memory = 64 << 20;
+    verifiers.limits.boxed.memory = 64 << 20;
     // One that holds it all.
     let one = "head -c 300000000 /dev/zero | tail -c 290000000 > /dev/null";
     assert!(
@@ -242,7 +242,7 @@ fn memory_is_limited_for_one_process_and_for_all_together() {
 #[test]
 fn one_that_prints_without_end_is_stopped() {
     let mut verifiers = verifiers();
-    verifiers.limits.output = 64 << 10;
+    verifiers.limits.boxed.output = 64 << 10;
     fails(&script(&verifiers, "yes"), "printed more than 64 KiB");
     fails(&script(&verifiers, "yes >&2"), "printed more than 64 KiB");
     fails(
@@ -264,7 +264,7 @@ fn private_folders_are_small() {
 #[test]
 fn limits_hold_against_namespaces_and_memory_of_no_process() {
     let mut verifiers = verifiers();
-    verifiers.limits.memory = 64 << 20;
+    verifiers.limits.boxed.memory = 64 << 20;
     verifiers.limits.scratch = 1 << 20;
     // Mounting a larger folder needs a user namespace.
     let mount = "unshare -Urm sh -c 'mount -t tmpfs -o size=1g tmpfs /tmp && head -c 200000000 /dev/zero > /tmp/f'";
@@ -288,7 +288,7 @@ fn limits_hold_against_namespaces_and_memory_of_no_process() {
 #[test]
 fn one_that_hangs_is_stopped_with_all_its_children() {
     let mut verifiers = verifiers();
-    verifiers.limits.time = Duration::from_millis(800);
+    verifiers.limits.boxed.time = Duration::from_millis(800);
     let mark = format!("{}.25", 100_000 + std::process::id());
     let outcome = script(
         &verifiers,
@@ -313,7 +313,7 @@ fn one_that_hangs_is_stopped_with_all_its_children() {
 #[test]
 fn without_a_sandbox_the_verifier_refuses_unless_it_may() {
     let mut verifiers = verifiers();
-    verifiers.limits.program = "/nowhere/bwrap".into();
+    verifiers.limits.boxed.program = "/nowhere/bwrap".into();
     fails(
         &script(&verifiers, "true"),
         "cannot run: there is no sandbox",
@@ -329,7 +329,7 @@ fn without_a_sandbox_the_verifier_refuses_unless_it_may() {
     let mut mode = fs::metadata(&refuses).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
     fs::set_permissions(&refuses, mode).unwrap();
-    verifiers.limits.program = refuses;
+    verifiers.limits.boxed.program = refuses;
     fails(&script(&verifiers, "true"), "No permissions");
     verifiers.limits.unsandboxed = true;
     assert_eq!(
@@ -337,6 +337,6 @@ fn without_a_sandbox_the_verifier_refuses_unless_it_may() {
         Outcome::Pass
     );
     fails(&script(&verifiers, "exit 4"), "ended with 4");
-    verifiers.limits.output = 1 << 10;
+    verifiers.limits.boxed.output = 1 << 10;
     fails(&script(&verifiers, "yes"), "printed more");
 }

@@ -1,18 +1,20 @@
 //! `roleos witness rerun`: apply the diff to its base commit, run the tests again, compare the outcome.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base::git;
 use base::process::Limits;
 use evidence::judged::Judged;
 use evidence::rerun::{Rerun, Task, rerun};
+use prove::seal::{SUITE_FOLDER, SUITE_TASK_DIGEST};
 use serde_json::json;
 use witness::bundle::{Contents, Strictness};
 use witness::extension::field;
 use witness::wire::{Outcome, Tag};
 
 use crate::command::one_bundle::OneBundle;
+use crate::command::suite::cache;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui};
 use crate::{Context, Exit, Failure};
@@ -35,6 +37,9 @@ pub struct Args {
     /// Repository that has the base commit [default: the workspace].
     #[arg(long, value_name = "DIR")]
     repo: Option<PathBuf>,
+    /// Suite that a proved task comes from [default: the bundle's].
+    #[arg(long, value_name = "DIR")]
+    suite: Option<PathBuf>,
     /// Base commit [default: the bundle's].
     #[arg(long, value_name = "COMMIT")]
     base: Option<String>,
@@ -47,6 +52,9 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let loaded = args.bundle.load(context)?;
     let judged = loaded.judge(Strictness::Strict);
     let contents = believed(&loaded.file(), &judged, args.unverified)?;
+    if let Some(digest) = contents.extensions().provenance.get(SUITE_TASK_DIGEST) {
+        return grade_again(ui, contents, args, digest);
+    }
     let base = fact(args.base.as_deref(), contents, field::BASE_COMMIT, "--base")?;
     let test_command = fact(
         args.test_command.as_deref(),
@@ -88,6 +96,49 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let rerun = rerun(task, limits)?;
     show(ui, contents.outcome(), &rerun)?;
     Ok(Exit::of_check(rerun.outcome == Some(contents.outcome())))
+}
+
+/// Grades the change of a proved task again, by the tests of its suite.
+fn grade_again(
+    ui: &Ui,
+    contents: &Contents<'_>,
+    args: &Args,
+    digest: &str,
+) -> Result<Exit, Failure> {
+    let named = args
+        .suite
+        .as_deref()
+        .map(|folder| folder.to_string_lossy().into_owned());
+    let suite = fact(named.as_deref(), contents, SUITE_FOLDER, "--suite")?;
+    let task = fact(None, contents, field::SUITE_TASK, "--suite")?;
+    let diff = contents.section(Tag::Diff).unwrap_or_default();
+    let repositories = args.repo.as_deref();
+    let graded = prove::rerun::rerun(
+        Path::new(suite),
+        repositories,
+        &cache()?,
+        task,
+        digest,
+        diff,
+    )
+    .map_err(|why| {
+        Failure::refused(
+            "cannot_grade",
+            format!("the task cannot be graded again: {why}"),
+        )
+        .hint("name the suite with `--suite`")
+    })?;
+    let (cause, outcome) = (graded.verdict.cause, graded.verdict.outcome());
+    let rerun = Rerun {
+        outcome: Some(outcome),
+        because: cause
+            .map_or("every graded test passed", prove::grade::Cause::name)
+            .to_owned(),
+        run: None,
+        reading: None,
+    };
+    show(ui, contents.outcome(), &rerun)?;
+    Ok(Exit::of_check(outcome == contents.outcome()))
 }
 
 fn believed<'j, 'a>(

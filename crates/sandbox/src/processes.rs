@@ -6,7 +6,7 @@ use std::fs;
 use base::files;
 
 /// Parent and resident pages by process, as far as they are visible.
-pub(super) fn table() -> BTreeMap<u32, (u32, u64)> {
+pub(crate) fn table() -> BTreeMap<u32, (u32, u64)> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return BTreeMap::new();
     };
@@ -24,7 +24,7 @@ pub(super) fn table() -> BTreeMap<u32, (u32, u64)> {
 }
 
 /// A process and everything below it.
-pub(super) fn below(root: u32, table: &BTreeMap<u32, (u32, u64)>) -> Vec<u32> {
+pub(crate) fn below(root: u32, table: &BTreeMap<u32, (u32, u64)>) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (pid, (parent, _)) in table {
         children.entry(*parent).or_default().push(*pid);
@@ -41,7 +41,7 @@ pub(super) fn below(root: u32, table: &BTreeMap<u32, (u32, u64)>) -> Vec<u32> {
 }
 
 /// How many processes there are at and below one, and how much memory they hold.
-pub(super) fn used(root: u32) -> (u64, u64) {
+pub(crate) fn used(root: u32) -> (u64, u64) {
     let table = table();
     let all = below(root, &table);
     let page = rustix::param::page_size() as u64;

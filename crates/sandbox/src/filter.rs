@@ -68,14 +68,14 @@ const RETURN: u16 = 0x06;
 
 /// A file that holds the filter, open for the programs that this process starts.
 #[derive(Debug)]
-pub(super) struct Filter(File);
+pub(crate) struct Filter(File);
 
 impl Filter {
     /// Writes the filter for this processor.
     ///
     /// # Errors
     /// There is none for this processor, or the kernel gives no memory file.
-    pub(super) fn write() -> io::Result<Self> {
+    pub(crate) fn write() -> io::Result<Self> {
         let numbers = NUMBERS.ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::Unsupported,
@@ -91,7 +91,7 @@ impl Filter {
     }
 
     /// The number to hand to bubblewrap.
-    pub(super) fn number(&self) -> RawFd {
+    pub(crate) fn number(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 }

@@ -1,0 +1,97 @@
+//! A pair of tests that is added to a run: one must fail, one must pass. Code under test that changes what its runner
+//! reports changes what is said about these too. It is evidence, not proof: code can look for them.
+
+use crate::cases::{Cases, Status};
+use crate::task::{Format, Task};
+
+/// Where the canary goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planted {
+    /// Path of the file, relative to the tree.
+    pub path: String,
+    /// Whether the text is appended to a file that is there.
+    pub is_appended: bool,
+    /// Its text.
+    pub text: String,
+    /// Part of its names that differs from run to run.
+    pub suffix: String,
+}
+
+/// Returns the canary for a task, if its runner is known.
+#[must_use]
+pub fn plant(task: &Task, suffix: &str) -> Option<Planted> {
+    let first = task.test.files.first()?;
+    let (folder, name) = first
+        .rsplit_once('/')
+        .map_or(("", first.as_str()), |(folder, name)| (folder, name));
+    let beside = |name: String| {
+        if folder.is_empty() {
+            name
+        } else {
+            format!("{folder}/{name}")
+        }
+    };
+    let (fails, passes) = (
+        format!("roleos_must_fail_{suffix}"),
+        format!("roleos_must_pass_{suffix}"),
+    );
+    let command = &task.test.command;
+    let ending = name
+        .find('.')
+        .and_then(|at| name.get(at..))
+        .unwrap_or_default();
+    let (path, is_appended, text) = match task.test.format {
+        Format::Junit if command.contains("pytest") => (
+            beside(format!("test_roleos_{suffix}.py")),
+            false,
+            format!("def test_{fails}():\n    assert False\n\n\ndef test_{passes}():\n    pass\n"),
+        ),
+        Format::Cargo if first.starts_with("tests/") => (
+            first.clone(),
+            true,
+            format!("\n#[test]\nfn {fails}() {{\n    panic!();\n}}\n#[test]\nfn {passes}() {{}}\n"),
+        ),
+        Format::Tap if command.contains("tape") => (
+            beside(format!("roleos_{suffix}.js")),
+            false,
+            format!(
+                "'use strict';\nrequire('tape')('{suffix}', function (t) {{\n\tt.ok(false, '{fails}');\n\tt.ok(true, '{passes}');\n\tt.end();\n}});\n"
+            ),
+        ),
+        Format::Tap if ending == ".sh" => (
+            beside(format!("roleos_{suffix}.sh")),
+            false,
+            format!("echo 'not ok - {fails}'\necho 'ok - {passes}'\n"),
+        ),
+        Format::MochaJson | Format::JestJson => (
+            beside(format!("roleos_{suffix}{ending}")),
+            false,
+            format!(
+                "it('{fails}', () => {{ throw new Error(); }});\nit('{passes}', () => {{}});\n"
+            ),
+        ),
+        _ => return None,
+    };
+    Some(Planted {
+        path,
+        is_appended,
+        text,
+        suffix: suffix.to_owned(),
+    })
+}
+
+/// Takes the canary's tests out of a report. Returns `true` if they ended as they must.
+pub fn take(cases: &mut Cases, suffix: &str) -> bool {
+    let (fails, passes) = (
+        format!("roleos_must_fail_{suffix}"),
+        format!("roleos_must_pass_{suffix}"),
+    );
+    let (mut has_failed, mut has_passed) = (false, false);
+    cases.retain(|name, status| {
+        let (is_failing, is_passing) = (name.contains(&fails), name.contains(&passes));
+        has_failed |= is_failing && matches!(status, Status::Failed | Status::Error);
+        has_passed |= is_passing && *status == Status::Passed;
+        !is_failing && !is_passing
+    });
+    has_failed && has_passed
+}

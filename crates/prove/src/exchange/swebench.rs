@@ -1,0 +1,443 @@
+//! SWE-bench: rows of a dataset (versions 4 and 5, and the kin that use the same names), predictions, and reports.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+use witness::wire::Outcome;
+
+use crate::suite::Member;
+use crate::task::{
+    self, BadTask, Canary, Environment, Format, Issue, IssueSource, Limits, Network, Task, Test,
+    Tests,
+};
+use crate::trial::TrialRecord;
+use crate::{glob, patch};
+
+/// How lists of tests are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// As strings that hold JSON.
+    V4,
+    /// As lists.
+    V5,
+}
+
+/// Fields that are kept for a round trip and mean nothing here.
+const KEPT: [&str; 7] = [
+    "version",
+    "environment_setup_commit",
+    "difficulty",
+    "split",
+    "eval_script",
+    "log_parser",
+    "eval_type",
+];
+
+/// Reads a row. The base tree is not in it: the caller fills it in from the repository.
+///
+/// # Errors
+/// A field is missing, or asks for something that is not supported.
+pub fn import(row: &Value, source: &str, command: &str, format: Format) -> Result<Member, BadTask> {
+    let text = |name: &str| row.get(name).and_then(Value::as_str);
+    let wanted =
+        |name: &str| text(name).ok_or_else(|| BadTask::new(format!("the row has no `{name}`")));
+    if row
+        .get("image_assets")
+        .is_some_and(|assets| !is_empty(assets))
+    {
+        return Err(BadTask::new("`image_assets` are not supported"));
+    }
+    let test_patch = wanted("test_patch")?.as_bytes().to_vec();
+    let paths: Vec<String> = patch::files(&test_patch)
+        .map_err(|error| BadTask::new(error.to_string()))?
+        .into_iter()
+        .map(|file| file.path)
+        .collect();
+    let reference = text("patch")
+        .filter(|patch| !patch.trim().is_empty())
+        .map(|patch| patch.as_bytes().to_vec());
+    let mut x = toml::Table::new();
+    for name in KEPT {
+        if let Some(value) = text(name) {
+            x.insert(name.to_owned(), value.into());
+        }
+    }
+    let task = Task {
+        schema: task::SCHEMA,
+        id: wanted("instance_id")?.to_owned(),
+        repo: format!("github:{}", wanted("repo")?),
+        source: source.to_owned(),
+        base_commit: wanted("base_commit")?.to_owned(),
+        base_tree: String::new(),
+        fix_commit: String::new(),
+        created_at: text("created_at").unwrap_or_default().to_owned(),
+        language: paths
+            .iter()
+            .find_map(|path| glob::language(path))
+            .unwrap_or_default()
+            .to_owned(),
+        test_paths: paths.clone(),
+        guarded: Vec::new(),
+        allow_guarded: Vec::new(),
+        issue: Issue {
+            source: IssueSource::Issue,
+            ..Issue::default()
+        },
+        environment: Environment {
+            image: text("image").unwrap_or_default().to_owned(),
+            ..Environment::default()
+        },
+        test: Test {
+            command: command.to_owned(),
+            files: paths
+                .into_iter()
+                .filter(|path| crate::mine::screen::is_runnable(path))
+                .collect(),
+            format,
+            canary: Canary::Auto,
+        },
+        limits: Limits::default(),
+        network: Network::default(),
+        x,
+    };
+    task::check_id(&task.id)?;
+    Ok(Member {
+        task,
+        tests: Tests {
+            fail_to_pass: tests(row.get("FAIL_TO_PASS"))?,
+            pass_to_pass: tests(row.get("PASS_TO_PASS"))?,
+            known_failing: tests(row.get("FAIL_TO_FAIL"))?,
+            unstable: BTreeSet::new(),
+        },
+        issue: wanted("problem_statement")?.to_owned(),
+        reference,
+        test_patch,
+        digest: String::new(),
+    })
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => matches!(text.trim(), "" | "{}" | "[]" | "null"),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.values().all(is_empty),
+        _ => false,
+    }
+}
+
+/// A list of names, or a string that holds one.
+fn tests(value: Option<&Value>) -> Result<BTreeSet<String>, BadTask> {
+    let parsed;
+    let list = match value {
+        None | Some(Value::Null) => return Ok(BTreeSet::new()),
+        Some(Value::String(text)) if text.trim().is_empty() => return Ok(BTreeSet::new()),
+        Some(Value::String(text)) => {
+            parsed = serde_json::from_str::<Value>(text)
+                .map_err(|error| BadTask::new(format!("a list of tests: {error}")))?;
+            &parsed
+        }
+        Some(value) => value,
+    };
+    let names = list
+        .as_array()
+        .ok_or_else(|| BadTask::new("a list of tests is none"))?;
+    names
+        .iter()
+        .map(|name| {
+            name.as_str()
+                .map(str::to_owned)
+                .ok_or_else(|| BadTask::new("the name of a test is no text"))
+        })
+        .collect()
+}
+
+/// Writes a row, and says what it cannot hold.
+#[must_use]
+pub fn export(member: &Member, dialect: Dialect) -> (Value, Vec<String>) {
+    let task = &member.task;
+    let list = |names: &BTreeSet<String>| match dialect {
+        Dialect::V4 => json!(serde_json::to_string(names).unwrap_or_default()),
+        Dialect::V5 => json!(names),
+    };
+    let mut row = Map::new();
+    let mut put = |name: &str, value: Value| {
+        row.insert(name.to_owned(), value);
+    };
+    put("instance_id", json!(task.id));
+    put(
+        "repo",
+        json!(task.repo.strip_prefix("github:").unwrap_or(&task.repo)),
+    );
+    put("base_commit", json!(task.base_commit));
+    put(
+        "patch",
+        json!(String::from_utf8_lossy(
+            member.reference.as_deref().unwrap_or_default()
+        )),
+    );
+    put(
+        "test_patch",
+        json!(String::from_utf8_lossy(&member.test_patch)),
+    );
+    put("problem_statement", json!(member.issue));
+    put("hints_text", json!(""));
+    put("created_at", json!(task.created_at));
+    put("FAIL_TO_PASS", list(&member.tests.fail_to_pass));
+    put("PASS_TO_PASS", list(&member.tests.pass_to_pass));
+    for name in KEPT {
+        let kept = task.x.get(name).and_then(toml::Value::as_str);
+        put(name, json!(kept.unwrap_or_default()));
+    }
+    if dialect == Dialect::V5 {
+        put("image", json!(task.environment.image));
+        if !task.x.contains_key("eval_script") {
+            let script = format!(
+                "#!/bin/bash\necho '>>>>> Start Test Output'\n{}\necho '>>>>> End Test Output'\n",
+                task.test.command
+            );
+            put("eval_script", json!(script));
+            put("eval_type", json!("pass_and_fail"));
+            let parser = match task.test.format {
+                Format::Junit => "parse_log_pytest",
+                Format::Cargo => "parse_log_cargo",
+                Format::GotestJson => "parse_log_gotest",
+                _ => "parse_log_tap",
+            };
+            put("log_parser", json!(parser));
+        }
+    }
+    let mut lost = Vec::new();
+    if task.environment.image.is_empty() {
+        lost.push(format!(
+            "{}: not runnable by swebench without an image",
+            task.id
+        ));
+    }
+    if !member.tests.unstable.is_empty() || !member.tests.known_failing.is_empty() {
+        lost.push(format!(
+            "{}: unstable and known failing tests are left out",
+            task.id
+        ));
+    }
+    (Value::Object(row), lost)
+}
+
+/// Writes a prediction: one line of `predictions.jsonl`.
+#[must_use]
+pub fn prediction(task: &str, model: &str, diff: &[u8]) -> Value {
+    json!({
+        "instance_id": task,
+        "model_name_or_path": model,
+        "model_patch": String::from_utf8_lossy(diff),
+    })
+}
+
+/// Reads predictions: lines, a list, or a map by id.
+#[must_use]
+pub fn predictions(text: &str) -> Vec<(String, String)> {
+    let one = |value: &Value| {
+        let patch = value
+            .get("model_patch")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        Some((
+            value.get("instance_id")?.as_str()?.to_owned(),
+            patch.to_owned(),
+        ))
+    };
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Array(list)) => list.iter().filter_map(one).collect(),
+        Ok(Value::Object(map)) if !map.contains_key("instance_id") => {
+            map.values().filter_map(one).collect()
+        }
+        _ => text
+            .lines()
+            .filter_map(|line| one(&serde_json::from_str(line).ok()?))
+            .collect(),
+    }
+}
+
+/// Writes the report of one trial, as `report.json` of an instance.
+#[must_use]
+pub fn instance_report(member: &Member, record: &TrialRecord, diff: &[u8]) -> Value {
+    let failing: BTreeSet<&str> = record
+        .failing
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let is_graded = record.test_runs > 0;
+    let sorted = |names: &BTreeSet<String>| {
+        let (failure, success): (Vec<&String>, Vec<&String>) = names
+            .iter()
+            .partition(|name| !is_graded || failing.contains(name.as_str()));
+        json!({"success": success, "failure": failure})
+    };
+    let none = || json!({"success": [], "failure": []});
+    let cause = record.cause.map(crate::grade::Cause::name);
+    json!({ &record.task: {
+        "patch_is_None": false,
+        "patch_exists": !diff.is_empty(),
+        "patch_successfully_applied": is_graded && cause != Some("no_apply"),
+        "resolved": record.outcome() == Outcome::Solved,
+        "infra_failure": record.outcome() == Outcome::Error,
+        "tests_status": {
+            "FAIL_TO_PASS": sorted(&member.tests.fail_to_pass),
+            "PASS_TO_PASS": sorted(&member.tests.pass_to_pass),
+            "FAIL_TO_FAIL": none(),
+            "PASS_TO_FAIL": none(),
+        },
+    }})
+}
+
+/// Writes the report of a run, version 2.
+#[must_use]
+pub fn run_report(total: usize, records: &[TrialRecord]) -> Value {
+    let ids = |is: &dyn Fn(&TrialRecord) -> bool| -> Vec<&str> {
+        records
+            .iter()
+            .filter(|record| is(record))
+            .map(|record| record.task.as_str())
+            .collect()
+    };
+    let cause = |record: &TrialRecord| record.cause.map_or("", crate::grade::Cause::name);
+    let is = |outcome: Outcome| move |record: &TrialRecord| record.outcome() == outcome;
+    let (resolved, unresolved) = (
+        ids(&is(Outcome::Solved)),
+        ids(&|record| record.outcome() == Outcome::Failed && cause(record) != "empty_patch"),
+    );
+    let (empty, errors, all) = (
+        ids(&|record| cause(record) == "empty_patch"),
+        ids(&is(Outcome::Error)),
+        ids(&|_| true),
+    );
+    let completed = ids(&|record| record.test_runs > 0);
+    let reasons: Map<String, Value> = records
+        .iter()
+        .filter(|record| record.cause.is_some())
+        .map(|record| (record.task.clone(), json!(cause(record))))
+        .collect();
+    json!({
+        "schema_version": 2,
+        "total_instances": total,
+        "submitted_instances": all.len(),
+        "completed_instances": completed.len(),
+        "resolved_instances": resolved.len(),
+        "unresolved_instances": unresolved.len(),
+        "infra_failure_instances": errors.len(),
+        "ambiguous_failure_instances": 0,
+        "empty_patch_instances": empty.len(),
+        "error_instances": errors.len(),
+        "submitted_ids": all,
+        "completed_ids": completed,
+        "resolved_ids": resolved,
+        "unresolved_ids": unresolved,
+        "infra_failure_ids": errors,
+        "ambiguous_failure_ids": [],
+        "empty_patch_ids": empty,
+        "error_ids": errors,
+        "failure_reasons": reasons,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grade::Cause;
+    use crate::suite::tests::member;
+
+    fn whole() -> Member {
+        let mut member = member("a__b-1", "github:a/b", 1);
+        let patch = "diff --git a/tests/test_a.py b/tests/test_a.py\n--- a/tests/test_a.py\n+++ b/tests/test_a.py\n@@ -1 +1 @@\n-a\n+b\n";
+        member.test_patch = patch.as_bytes().to_vec();
+        member.reference = Some(patch.replace("tests/test_a", "src/a").into_bytes());
+        member.tests.pass_to_pass.insert("b".to_owned());
+        member
+    }
+
+    #[test]
+    fn a_row_survives_the_way_out_and_in() {
+        for dialect in [Dialect::V4, Dialect::V5] {
+            let (row, lost) = export(&whole(), dialect);
+            assert_eq!(lost, ["a__b-1: not runnable by swebench without an image"]);
+            let task = whole().task;
+            let mut back =
+                import(&row, &task.source, &task.test.command, task.test.format).unwrap();
+            back.task.base_tree.clone_from(&task.base_tree);
+            let (again, _) = export(&back, dialect);
+            assert_eq!(again, row);
+            assert_eq!(
+                (back.tests, back.issue, back.reference, back.test_patch),
+                (
+                    whole().tests,
+                    whole().issue,
+                    whole().reference,
+                    whole().test_patch
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn rows_that_cannot_be_used_are_refused() {
+        let (row, _) = export(&whole(), Dialect::V5);
+        for (field, value, why) in [
+            ("instance_id", json!("../x"), "not an id"),
+            ("instance_id", Value::Null, "no `instance_id`"),
+            ("FAIL_TO_PASS", json!("[1]"), "no text"),
+            ("FAIL_TO_PASS", json!("x"), "a list of tests"),
+            (
+                "test_patch",
+                json!("diff --git a/../x b/../x\nold mode 1\n"),
+                "outside of the tree",
+            ),
+            ("image_assets", json!({"x": ["y"]}), "image_assets"),
+        ] {
+            let mut row = row.clone();
+            row[field] = value;
+            let error = import(&row, "s", "c", Format::Junit)
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(why), "{field}: {error}");
+        }
+    }
+
+    #[test]
+    fn predictions_come_in_three_forms() {
+        let one = prediction("a", "m", b"p");
+        for text in [
+            one.to_string(),
+            json!([one]).to_string(),
+            json!({"a": one}).to_string(),
+            format!("{one}\n"),
+        ] {
+            assert_eq!(
+                predictions(&text),
+                [("a".to_owned(), "p".to_owned())],
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn reports_count_every_instance_once() {
+        let member = whole();
+        let mut solved = TrialRecord::not_run(&member, 1, Cause::Tests, String::new());
+        (solved.outcome, solved.cause, solved.test_runs) = ("solved".to_owned(), None, 1);
+        let empty = TrialRecord::not_run(&member, 1, Cause::EmptyPatch, String::new());
+        let report = run_report(3, &[solved.clone(), empty]);
+        assert_eq!(
+            (
+                report["resolved_instances"].as_u64(),
+                report["empty_patch_instances"].as_u64()
+            ),
+            (Some(1), Some(1))
+        );
+        let one = instance_report(&member, &solved, b"x");
+        assert_eq!(
+            one["a__b-1"]["tests_status"]["FAIL_TO_PASS"]["success"],
+            json!(["a"])
+        );
+        assert_eq!(one["a__b-1"]["resolved"], json!(true));
+    }
+}

@@ -1,0 +1,191 @@
+//! Makes a suite from the history of a repository: every commit that changes source and tests, and whose tests fail
+//! before it and pass after it, is a task.
+
+mod commit;
+pub mod issue;
+pub mod screen;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use base::git::GitError;
+use serde::Serialize;
+
+use crate::envs::Environments;
+use crate::repo::Repo;
+use crate::suite::Member;
+use crate::task::Format;
+use crate::tree::Trees;
+use commit::Miner;
+use screen::{Candidate, Sizes};
+
+/// What is mined, and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name of the repository, such as `github:ljharb/qs`.
+    pub name: String,
+    /// Folder of the repository, as tasks say it.
+    pub source: String,
+    /// Test command.
+    pub test: String,
+    /// Format of its report.
+    pub format: Format,
+    /// Setup command, and the files that name its environment.
+    pub setup: String,
+    /// Files whose content names the environment.
+    pub key: Vec<String>,
+    /// Most tasks.
+    pub limit: usize,
+    /// Oldest commit by date, as git reads it.
+    pub since: Option<String>,
+    /// Only these commits, by the beginning of their ids; all when empty.
+    pub commits: Vec<String>,
+    /// Sizes of a task.
+    pub sizes: Sizes,
+    /// How often the fix is run.
+    pub runs: usize,
+    /// Threads.
+    pub jobs: usize,
+    /// Longest test run in seconds.
+    pub test_seconds: u64,
+    /// Issues of a tracker by number.
+    pub issues: BTreeMap<u64, String>,
+}
+
+/// A commit that is no task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Dropped {
+    /// The commit.
+    pub commit: String,
+    /// First line of its message.
+    pub subject: String,
+    /// Stable name of the reason.
+    pub reason: String,
+    /// More about it.
+    pub detail: String,
+}
+
+/// What mining found.
+#[derive(Clone, Debug, Default)]
+pub struct Mined {
+    /// The tasks, newest first.
+    pub members: Vec<Member>,
+    /// The commits that are none.
+    pub dropped: Vec<Dropped>,
+}
+
+/// Why a commit is dropped: the name of the reason, and more about it.
+type Reason = (&'static str, String);
+
+/// Mines a repository. `told` hears how many commits were tried, how many are tasks, and of how many.
+///
+/// # Errors
+/// The repository cannot be read.
+pub fn mine(
+    repo: &Repo,
+    plan: &Plan,
+    envs: &Environments,
+    trees: &Trees,
+    work: &Path,
+    told: &(dyn Fn(usize, usize, usize) + Sync),
+) -> Result<Mined, GitError> {
+    let miner = Miner {
+        repo,
+        plan,
+        envs,
+        trees,
+        work,
+    };
+    let candidates = miner.candidates()?;
+    let (next, valid, is_enough) = (
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+        AtomicBool::new(false),
+    );
+    let results: Mutex<BTreeMap<usize, Result<Member, Reason>>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..plan.jobs.max(1) {
+            scope.spawn(|| {
+                while !is_enough.load(Ordering::Relaxed) {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(candidate) = candidates.get(at) else {
+                        break;
+                    };
+                    let result = miner.try_commit(candidate);
+                    let found = valid.fetch_add(usize::from(result.is_ok()), Ordering::Relaxed)
+                        + usize::from(result.is_ok());
+                    is_enough.fetch_or(found >= plan.limit, Ordering::Relaxed);
+                    let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+                    results.insert(at, result);
+                    told(results.len(), found, candidates.len());
+                }
+            });
+        }
+    });
+    let mut mined = Mined::default();
+    for (at, result) in results.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        // Another thread may have found one more; the newest count, whoever was faster.
+        if mined.members.len() >= plan.limit {
+            break;
+        }
+        match (result, candidates.get(at)) {
+            (Ok(member), _)
+                if mined
+                    .members
+                    .iter()
+                    .any(|other| other.task.base_tree == member.task.base_tree) =>
+            {
+                mined.drop_one(
+                    candidates.get(at),
+                    (
+                        "duplicate",
+                        "another task begins with the same tree".to_owned(),
+                    ),
+                );
+            }
+            (Ok(member), _) => mined.members.push(member),
+            (Err(reason), candidate) => mined.drop_one(candidate, reason),
+        }
+    }
+    Ok(mined)
+}
+
+impl Mined {
+    fn drop_one(&mut self, candidate: Option<&Candidate>, (reason, detail): Reason) {
+        if let Some(candidate) = candidate {
+            self.dropped.push(Dropped {
+                commit: candidate.commit.clone(),
+                subject: candidate.subject.clone(),
+                reason: reason.to_owned(),
+                detail,
+            });
+        }
+    }
+}
+
+/// Returns the format of a test command's report, by the runner that it names.
+#[must_use]
+pub fn guess_format(command: &str) -> Option<Format> {
+    let known = [
+        ("pytest", Format::Junit),
+        ("tape", Format::Tap),
+        ("--test-reporter=tap", Format::Tap),
+        ("cargo test", Format::Cargo),
+        ("go test", Format::GotestJson),
+        ("mocha", Format::MochaJson),
+        ("jest", Format::JestJson),
+    ];
+    known
+        .iter()
+        .find(|(word, _)| command.contains(word))
+        .map(|(_, format)| *format)
+}
+
+/// Where mining keeps its trees while it works.
+#[must_use]
+pub fn work_folder(out: &Path) -> PathBuf {
+    out.with_added_extension("work")
+}

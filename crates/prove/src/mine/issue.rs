@@ -1,0 +1,247 @@
+//! The text that an agent gets, made from a commit message: without what would give the fix away.
+
+use std::collections::BTreeSet;
+
+use crate::task::{Issue, IssueSource, Tests};
+
+/// Fewest words of a text that stands alone.
+const FEW_WORDS: usize = 8;
+/// Words in a row that must not stand in the fix as well.
+const RUN: usize = 6;
+/// Shortest identifier that can give a fix away.
+const LONG: usize = 6;
+/// Names and lines of failing tests that are shown.
+const SHOWN: usize = 20;
+
+/// What the fix and its tests add, in words.
+#[derive(Clone, Debug, Default)]
+pub struct Fix<'a> {
+    /// Lines that the source gains.
+    pub source: Vec<&'a str>,
+    /// Lines that the tests gain.
+    pub tests: Vec<&'a str>,
+}
+
+/// Writes the issue text of a task. `is_known` says whether an identifier stands in the base tree.
+#[must_use]
+pub fn write(
+    message: &str,
+    source: IssueSource,
+    fix: &Fix<'_>,
+    tests: &Tests,
+    log: &str,
+    is_known: impl Fn(&str) -> bool,
+) -> (String, Issue) {
+    let cleaned = clean(message);
+    let in_source = identifiers(fix.source.iter().copied());
+    let in_tests = identifiers(fix.tests.iter().copied());
+    let in_text = identifiers([cleaned.as_str()].into_iter());
+    let relevant = in_source
+        .iter()
+        .filter(|word| in_text.contains(*word) || in_tests.contains(*word));
+    let new: BTreeSet<&&str> = relevant.filter(|word| !is_known(word)).collect();
+    let interface: Vec<String> = new
+        .iter()
+        .filter(|word| in_tests.contains(**word))
+        .map(|word| (**word).to_owned())
+        .collect();
+    let hidden: BTreeSet<&str> = new
+        .iter()
+        .filter(|word| !in_tests.contains(**word))
+        .map(|word| **word)
+        .collect();
+    let kept = without_runs(&cleaned, &fix.source);
+    let (mut text, masked) = mask(&kept, &hidden);
+    let mut issue = Issue {
+        source,
+        masked,
+        interface: interface.clone(),
+    };
+    if text.split_whitespace().count() < FEW_WORDS {
+        issue.source = IssueSource::Tests;
+        text.push_str("\n\n## Failing tests\n\n");
+        for name in tests.fail_to_pass.iter().take(SHOWN) {
+            text.push_str(&format!("- `{name}`\n"));
+        }
+        let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+        let start = lines.len().saturating_sub(SHOWN);
+        let (end, more) = mask(&lines.get(start..).unwrap_or_default().join("\n"), &hidden);
+        issue.masked += more;
+        text.push_str(&format!("\n```\n{end}\n```\n"));
+    }
+    if !interface.is_empty() {
+        text.push_str("\n\n## Interface\n\nThe tests use these new names:\n\n");
+        for name in &interface {
+            text.push_str(&format!("- `{name}`\n"));
+        }
+    }
+    let mut text = text.trim().to_owned();
+    text.push('\n');
+    (text, issue)
+}
+
+/// Takes out of a commit message what an issue would not have.
+fn clean(message: &str) -> String {
+    let trailers = [
+        "signed-off-by:",
+        "co-authored-by:",
+        "pr-url:",
+        "reviewed-by:",
+        "merge pull request",
+        "cc:",
+        "change-id:",
+    ];
+    let mut lines: Vec<String> = Vec::new();
+    let mut fence: Option<Vec<String>> = None;
+    for line in message.lines() {
+        let low = line.trim().to_ascii_lowercase();
+        if low.starts_with("```") {
+            match fence.take() {
+                // A fence with lines of a diff is the fix itself.
+                Some(held) if held.iter().any(|line| line.starts_with(['+', '-'])) => {}
+                Some(held) => lines.extend(held),
+                None => fence = Some(Vec::new()),
+            }
+            continue;
+        }
+        if trailers.iter().any(|word| low.starts_with(word)) {
+            continue;
+        }
+        let line = line
+            .split(' ')
+            .filter_map(clean_word)
+            .collect::<Vec<_>>()
+            .join(" ");
+        match &mut fence {
+            Some(held) => held.push(line),
+            None => lines.push(line),
+        }
+    }
+    if let Some(first) = lines.first_mut() {
+        *first = without_prefix(first);
+    }
+    lines.join("\n").trim().to_owned()
+}
+
+/// Drops addresses, numbers of issues and hashes.
+fn clean_word(word: &str) -> Option<String> {
+    let bare = word.trim_matches(|one: char| !one.is_alphanumeric() && one != '#');
+    let is_hash = bare.len() >= 7
+        && bare.chars().all(|one| one.is_ascii_hexdigit())
+        && bare.chars().any(|one| one.is_ascii_digit());
+    let is_number = bare
+        .strip_prefix('#')
+        .is_some_and(|rest| rest.chars().all(|one| one.is_ascii_digit()));
+    let is_place = bare.rsplit_once(':').is_some_and(|(file, line)| {
+        file.contains('.') && !line.is_empty() && line.chars().all(|one| one.is_ascii_digit())
+    });
+    let is_address = bare.starts_with("http://") || bare.starts_with("https://");
+    (!is_hash && !is_number && !is_place && !is_address).then(|| word.to_owned())
+}
+
+/// Drops `fix(x): ` and `[Fix] ` at the beginning.
+fn without_prefix(line: &str) -> String {
+    let rest = match (line.strip_prefix('['), line.split_once(": ")) {
+        (Some(tagged), _) => tagged.split_once("] ").map_or(line, |(_, rest)| rest),
+        (None, Some((kind, rest)))
+            if kind.len() < 24
+                && kind
+                    .chars()
+                    .all(|one| one.is_ascii_lowercase() || "(),!-_".contains(one)) =>
+        {
+            rest
+        }
+        _ => line,
+    };
+    rest.to_owned()
+}
+
+/// Words of code, at least six letters long.
+fn identifiers<'a>(lines: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    lines
+        .flat_map(|line| line.split(|one: char| !one.is_alphanumeric() && one != '_'))
+        .filter(|word| word.len() >= LONG && !word.starts_with(|one: char| one.is_ascii_digit()))
+        .collect()
+}
+
+/// Drops sentences that share six words in a row with the added source.
+fn without_runs(text: &str, source: &[&str]) -> String {
+    let words = |text: &str| -> Vec<String> {
+        text.split(|one: char| !one.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_ascii_lowercase)
+            .collect()
+    };
+    let added = words(&source.join("\n"));
+    let runs: BTreeSet<&[String]> = added.windows(RUN).collect();
+    let keeps = |sentence: &&str| !words(sentence).windows(RUN).any(|run| runs.contains(run));
+    let lines = text
+        .lines()
+        .map(|line| line.split_inclusive(". ").filter(keeps).collect::<String>());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Puts `…` for every hidden word; how many there were.
+fn mask(text: &str, hidden: &BTreeSet<&str>) -> (String, u32) {
+    let mut count = 0;
+    let (mut masked, mut word) = (String::new(), String::new());
+    for one in text.chars().chain(['\0']) {
+        if one.is_alphanumeric() || one == '_' {
+            word.push(one);
+            continue;
+        }
+        if hidden.contains(word.as_str()) {
+            masked.push('…');
+            count += 1;
+        } else {
+            masked.push_str(&word);
+        }
+        word.clear();
+        if one != '\0' {
+            masked.push(one);
+        }
+    }
+    (masked, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_becomes_an_issue_that_does_not_tell_the_fix() {
+        let tests = Tests {
+            fail_to_pass: ["t::it works".to_owned()].into(),
+            ..Tests::default()
+        };
+        let fix = Fix {
+            source: vec![
+                "fn secretHelper() { publicName() }",
+                "// keep the value when the list is empty here",
+            ],
+            tests: vec!["publicName()"],
+        };
+        let message = "[Fix] `parse`: publicName via secretHelper loses values of nested lists, see #12\n\n\
+            We keep the value when the list is empty. It was wrong since 0123abc4 in all versions.\n\n\
+            ```\n+ fn secretHelper()\n```\nFixes https://x.example/1\nSigned-off-by: A <a@b>";
+        let (text, issue) = write(message, IssueSource::Commit, &fix, &tests, "", |_| false);
+        assert_eq!(
+            text,
+            "`parse`: publicName via … loses values of nested lists, see\n\nIt was wrong since in all versions.\n\nFixes\n\n## Interface\n\nThe tests use these new names:\n\n- `publicName`\n"
+        );
+        assert_eq!((issue.masked, issue.source), (1, IssueSource::Commit));
+        let (text, issue) = write(
+            "fix(core): typo",
+            IssueSource::Commit,
+            &fix,
+            &tests,
+            "a\n\nboom",
+            |_| true,
+        );
+        assert!(
+            text.starts_with("typo\n\n## Failing tests\n\n- `t::it works`\n\n```\na\nboom\n```"),
+            "{text}"
+        );
+        assert_eq!(issue.source, IssueSource::Tests);
+    }
+}

@@ -1,0 +1,448 @@
+//! A run of an agent over a suite: trials by several threads, a journal that says how far each is, and sealing as they
+//! end. A run that was killed goes on where it was.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use base::files::{self, FileError, Lock, Privacy};
+use evidence::store::{Store, StoreError};
+use serde::{Deserialize, Serialize};
+use witness::wire::{Mode, Outcome};
+
+use crate::grade::Cause;
+use crate::lab::Lab;
+use crate::pool;
+use crate::seal::{self, SealedTrial};
+use crate::suite::{Member, Suite};
+use crate::trial::{self, Rules, TrialFolder, TrialRecord};
+
+/// Trials in a row with the same fault after which no more is started.
+const BREAKER: u64 = 3;
+/// Largest journal that is read.
+const MAX_JOURNAL: u64 = 256 << 20;
+
+/// What a run is: written once, compared when it goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunFacts {
+    /// Its name.
+    pub run: String,
+    /// Folder of the suite.
+    pub suite: String,
+    /// Name of the suite.
+    pub suite_name: String,
+    /// Digest of the suite.
+    pub suite_digest: String,
+    /// Ids of the tasks.
+    pub tasks: Vec<String>,
+    /// The agent as it was named.
+    pub agent: String,
+    /// Name of the agent for people.
+    pub agent_name: String,
+    /// Whether the run says something about the harness only.
+    pub harness_check: bool,
+    /// Mode by name.
+    pub mode: String,
+    /// Hash of its policy.
+    pub policy: String,
+    /// Attempts per task.
+    pub attempts: u32,
+    /// Version of this program.
+    pub tool: String,
+    /// What the boxes are made of.
+    pub sandbox: String,
+    /// Who judges the programs that an agent starts.
+    pub governance: String,
+    /// When it began.
+    pub created: String,
+}
+
+/// Why a run cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A file of a trial.
+    #[error("a file of the run cannot be written: {0}")]
+    Io(#[from] io::Error),
+    /// A bundle.
+    #[error("a trial cannot be sealed: {0}")]
+    Store(#[from] StoreError),
+    /// The run is another one.
+    #[error("the run `{0}` is of another suite, agent, mode or version")]
+    Other(String),
+    /// There is no such run.
+    #[error("there is no run `{0}`")]
+    Missing(String),
+}
+
+/// Where a run keeps its files.
+#[derive(Clone, Debug)]
+pub struct RunFolder(pub PathBuf);
+
+/// A line of the journal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Line {
+    at: String,
+    trial: String,
+    state: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    task_id: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    sha256: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    file: String,
+}
+
+impl RunFolder {
+    /// The run with a name, below the folder of all runs.
+    #[must_use]
+    pub fn of(runs: &Path, run: &str) -> Self {
+        Self(runs.join(run))
+    }
+
+    /// Reads what the run is.
+    ///
+    /// # Errors
+    /// There is no such run.
+    pub fn facts(&self) -> Result<RunFacts, RunError> {
+        let missing = || {
+            RunError::Missing(
+                self.0
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned(),
+            )
+        };
+        let bytes = files::read(&self.0.join("run.toml"), MAX_JOURNAL).map_err(|_| missing())?;
+        toml::from_str(&String::from_utf8_lossy(&bytes)).map_err(|_| missing())
+    }
+
+    /// Writes what a new run is, or checks that it is the one that goes on.
+    fn begin(&self, facts: &RunFacts) -> Result<(), RunError> {
+        if let Ok(known) = self.facts() {
+            let same = RunFacts {
+                created: facts.created.clone(),
+                ..known
+            } == *facts;
+            return same
+                .then_some(())
+                .ok_or_else(|| RunError::Other(facts.run.clone()));
+        }
+        files::make_directory(&self.0, Privacy::Secret)?;
+        let text = toml::to_string(facts).map_err(io::Error::other)?;
+        files::write(&self.0.join("run.toml"), text.as_bytes(), Privacy::Secret)?;
+        Ok(())
+    }
+
+    /// Files of a trial.
+    #[must_use]
+    pub fn trial(&self, task: &str, attempt: u32) -> TrialFolder {
+        TrialFolder(self.0.join("trials").join(name(task, attempt)))
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.0.join("journal.jsonl")
+    }
+
+    /// Bundles that were sealed, by trial; the last of each counts.
+    #[must_use]
+    pub fn sealed(&self) -> BTreeMap<String, PathBuf> {
+        let bytes = files::read(&self.journal(), MAX_JOURNAL).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Line>(line).ok());
+        lines
+            .filter(|line| line.state == "sealed")
+            .map(|line| (line.trial, PathBuf::from(line.file)))
+            .collect()
+    }
+
+    /// Records of all trials that were graded, in the order of the tasks.
+    #[must_use]
+    pub fn records(&self, facts: &RunFacts) -> Vec<TrialRecord> {
+        let trials = facts
+            .tasks
+            .iter()
+            .flat_map(|task| (1..=facts.attempts).map(move |attempt| (task, attempt)));
+        trials
+            .filter_map(|(task, attempt)| self.trial(task, attempt).result())
+            .collect()
+    }
+}
+
+fn name(task: &str, attempt: u32) -> String {
+    if attempt == 1 {
+        task.to_owned()
+    } else {
+        format!("{task}.{attempt}")
+    }
+}
+
+/// How a run is made.
+#[derive(Debug)]
+pub struct Runner<'a> {
+    /// The suite.
+    pub suite: &'a Suite,
+    /// The tasks of it that are run.
+    pub members: Vec<&'a Member>,
+    /// Repositories and environments.
+    pub lab: &'a Lab,
+    /// The agent and its rules.
+    pub rules: Rules,
+    /// What the run is.
+    pub facts: RunFacts,
+    /// Its files.
+    pub folder: RunFolder,
+    /// Where bundles go.
+    pub store: &'a Store,
+    /// Trials at a time.
+    pub jobs: usize,
+    /// Most money, in millionths of a dollar.
+    pub max_cost: Option<u64>,
+}
+
+/// What became of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Trials that were not started.
+    pub not_started: usize,
+    /// Why.
+    pub stopped: Option<String>,
+}
+
+/// What threads share.
+struct Shared {
+    journal: Mutex<()>,
+    done: AtomicUsize,
+    running: AtomicU64,
+    spent: AtomicU64,
+    faults: AtomicU64,
+    is_stopped: AtomicBool,
+}
+
+impl Runner<'_> {
+    /// Runs all trials that are not done. `told` hears how many are, and the last one.
+    ///
+    /// # Errors
+    /// The run is another one, or its files or bundles cannot be written.
+    pub fn run(&self, told: &(dyn Fn(usize, &TrialRecord) + Sync)) -> Result<Progress, RunError> {
+        files::make_directory(&self.folder.0, Privacy::Secret)?;
+        let _lock = Lock::take(&self.folder.0.join("lock"))?;
+        self.folder.begin(&self.facts)?;
+        let work = self.folder.0.join("slots");
+        fs::remove_dir_all(&work).ok();
+        fs::create_dir_all(&work)?;
+        let sealed = self.folder.sealed();
+        let attempts = 1..=self.facts.attempts;
+        let trials: Vec<(&Member, u32)> = attempts
+            .flat_map(|attempt| self.members.iter().map(move |member| (*member, attempt)))
+            .collect();
+        let shared = Shared {
+            journal: Mutex::default(),
+            done: AtomicUsize::new(0),
+            running: AtomicU64::new(0),
+            spent: AtomicU64::new(0),
+            faults: AtomicU64::new(0),
+            is_stopped: AtomicBool::new(false),
+        };
+        let stopped: Mutex<Option<String>> = Mutex::default();
+        let results = pool::each(
+            &trials,
+            self.jobs,
+            |job, (member, attempt)| -> Result<bool, RunError> {
+                let known = sealed.contains_key(&name(&member.task.id, *attempt));
+                let done = |record: &TrialRecord| {
+                    shared
+                        .spent
+                        .fetch_add(u64::from(record.agent.cost.unwrap_or(0)), Ordering::Relaxed);
+                    told(shared.done.fetch_add(1, Ordering::Relaxed) + 1, record);
+                };
+                let folder = self.folder.trial(&member.task.id, *attempt);
+                if let Some(record) = folder
+                    .result()
+                    .filter(|record| known && !record.is_retried())
+                {
+                    done(&record);
+                    return Ok(true);
+                }
+                if let Some(why) = self.may_not_start(&shared, member) {
+                    *stopped.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+                    return Ok(false);
+                }
+                shared
+                    .running
+                    .fetch_add(member.task.limits.cost_microdollars, Ordering::Relaxed);
+                let record = self.one(
+                    &shared,
+                    member,
+                    *attempt,
+                    &work.join(job.to_string()),
+                    known,
+                );
+                shared
+                    .running
+                    .fetch_sub(member.task.limits.cost_microdollars, Ordering::Relaxed);
+                let record =
+                    record.inspect_err(|_| shared.is_stopped.store(true, Ordering::Relaxed))?;
+                self.count_faults(&shared, &record);
+                done(&record);
+                Ok(true)
+            },
+        );
+        fs::remove_dir_all(&work).ok();
+        let started = results
+            .into_iter()
+            .collect::<Result<Vec<bool>, RunError>>()?;
+        Ok(Progress {
+            not_started: started.iter().filter(|started| !**started).count(),
+            stopped: stopped.into_inner().unwrap_or_else(PoisonError::into_inner),
+        })
+    }
+
+    fn may_not_start(&self, shared: &Shared, member: &Member) -> Option<String> {
+        if shared.is_stopped.load(Ordering::Relaxed) {
+            return Some("several trials in a row broke in the same way".to_owned());
+        }
+        let most = self.max_cost?;
+        let spent = shared.spent.load(Ordering::Relaxed) + shared.running.load(Ordering::Relaxed);
+        let cap = member.task.limits.cost_microdollars;
+        let is_free = self.facts.harness_check;
+        (!is_free && spent + cap > most).then(|| "the money of the run could be used up".to_owned())
+    }
+
+    fn count_faults(&self, shared: &Shared, record: &TrialRecord) {
+        let is_fault = matches!(
+            record.cause,
+            Some(Cause::SandboxFailed | Cause::ModelProviderFailed | Cause::Harness)
+        );
+        if !is_fault {
+            shared.faults.store(0, Ordering::Relaxed);
+        } else if shared.faults.fetch_add(1, Ordering::Relaxed) + 1 >= BREAKER {
+            shared.is_stopped.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Runs, grades and seals one trial, from where a killed run left it.
+    fn one(
+        &self,
+        shared: &Shared,
+        member: &Member,
+        attempt: u32,
+        work: &Path,
+        was_sealed: bool,
+    ) -> Result<TrialRecord, RunError> {
+        let folder = self.folder.trial(&member.task.id, attempt);
+        let mut retry: u32 = folder
+            .read("retries")
+            .and_then(|text| String::from_utf8(text).ok()?.parse().ok())
+            .unwrap_or(0);
+        if was_sealed {
+            // Sealed as broken or skipped: this is another try, with a bundle of its own.
+            retry += 1;
+            for file in ["result.json", "agent.json", "diff", "test.log"] {
+                fs::remove_file(folder.0.join(file)).ok();
+            }
+            folder.write("retries", retry.to_string().as_bytes())?;
+        }
+        let trial = name(&member.task.id, attempt);
+        let step = |state: &str| self.note(shared, &trial, state, None);
+        let record = match folder.result() {
+            Some(record) => record,
+            None => {
+                step("planned")?;
+                fs::create_dir_all(work)?;
+                let run = self.lab.with(self.suite, member, work, |bench| {
+                    trial::run(bench, &self.rules, member, attempt, &folder, &step)
+                });
+                match run {
+                    Ok(record) => record?,
+                    Err((cause, why)) => {
+                        let record = TrialRecord::not_run(member, attempt, cause, why);
+                        folder.write("diff", b"")?;
+                        folder.keep_result(&record)?;
+                        record
+                    }
+                }
+            }
+        };
+        let mode = Mode::ALL
+            .into_iter()
+            .find(|mode| mode.name() == self.facts.mode)
+            .unwrap_or(self.rules.mode);
+        let sealed = seal::seal(
+            self.store,
+            &self.facts,
+            mode,
+            member,
+            &record,
+            &folder,
+            retry,
+        )?;
+        self.note(shared, &trial, "sealed", Some(&sealed))?;
+        Ok(record)
+    }
+
+    fn note(
+        &self,
+        shared: &Shared,
+        trial: &str,
+        state: &str,
+        sealed: Option<&SealedTrial>,
+    ) -> io::Result<()> {
+        let _lock = shared
+            .journal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let line = Line {
+            at: base::clock::text(base::clock::now_ns()),
+            trial: trial.to_owned(),
+            state: state.to_owned(),
+            task_id: sealed
+                .map(|sealed| sealed.task_id.to_string())
+                .unwrap_or_default(),
+            sha256: sealed
+                .map(|sealed| sealed.sha256.clone())
+                .unwrap_or_default(),
+            file: sealed
+                .map(|sealed| sealed.path.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+        };
+        let text = serde_json::to_string(&line)? + "\n";
+        let durable = matches!(state, "agent_started" | "sealed");
+        files::append_line(&self.folder.journal(), &text, durable)
+            .map(drop)
+            .map_err(|error| error.source)
+    }
+}
+
+/// Names of all runs below a folder, oldest first.
+#[must_use]
+pub fn list(runs: &Path) -> Vec<String> {
+    let entries = fs::read_dir(runs).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter(|entry| entry.path().join("run.toml").is_file())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Counts of a list of records: solved, failed, skipped, errors.
+#[must_use]
+pub fn counts(records: &[TrialRecord]) -> [usize; 4] {
+    Outcome::ALL.map(|outcome| {
+        records
+            .iter()
+            .filter(|record| record.outcome() == outcome)
+            .count()
+    })
+}

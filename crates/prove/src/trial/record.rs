@@ -1,0 +1,166 @@
+//! What is kept of a trial: records as JSON, and the folder with its files.
+
+use std::io;
+use std::path::PathBuf;
+
+use base::files::{self, Privacy};
+use serde::{Deserialize, Serialize};
+use witness::wire::Outcome;
+
+use crate::grade::Cause;
+use crate::suite::Member;
+
+/// Largest record that is read back.
+pub(super) const MAX_RECORD: u64 = 64 << 20;
+
+/// What an agent did; written when it has ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentRecord {
+    /// Exit code; `None` when it was stopped.
+    pub code: Option<i32>,
+    /// Why it was stopped.
+    pub stopped: String,
+    /// Why it is not graded.
+    pub cause: Option<Cause>,
+    /// Milliseconds that it took.
+    pub took_ms: u64,
+    /// Paths of its change that do not count.
+    pub left_out: Vec<String>,
+    /// Rules that it broke.
+    pub violations: Vec<String>,
+    /// Acts that were refused, each in words.
+    pub refused: Vec<String>,
+    /// Programs that it started, as far as that was seen.
+    pub programs: u64,
+    /// The return to the state before it.
+    pub rollback: Option<RollbackRecord>,
+    /// Cost in millionths of a dollar, when it is known.
+    pub cost: Option<u32>,
+    /// Tokens, when they are known.
+    pub tokens: Option<u32>,
+    /// Earlier attempts that were lost when the run was killed.
+    pub lost: u32,
+}
+
+/// A return to the state before the agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RollbackRecord {
+    /// The tree is what it was.
+    pub restored: bool,
+    /// Hash of the state before.
+    pub wanted: String,
+    /// Hash of the state that was found afterwards.
+    pub found: String,
+}
+
+/// How a trial ended; written when it is graded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// Id of the task.
+    pub task: String,
+    /// Number of the attempt, from 1.
+    pub attempt: u32,
+    /// Digest of the task.
+    pub digest: String,
+    /// Name of the outcome.
+    pub outcome: String,
+    /// Why it is not solved.
+    pub cause: Option<Cause>,
+    /// Tests that had to pass and did not.
+    pub failing: Vec<(String, String)>,
+    /// Remarks.
+    pub notes: Vec<String>,
+    /// Number of graded tests that passed.
+    pub passed: usize,
+    /// Milliseconds of the tests.
+    pub test_ms: u64,
+    /// How often they ran.
+    pub test_runs: u32,
+    /// Milliseconds of everything else.
+    pub overhead_ms: u64,
+    /// When it was graded, in nanoseconds since 1970.
+    pub created_ns: u64,
+    /// What the agent did.
+    pub agent: AgentRecord,
+}
+
+impl TrialRecord {
+    /// A trial that never began.
+    #[must_use]
+    pub fn not_run(member: &Member, attempt: u32, cause: Cause, why: String) -> Self {
+        Self {
+            task: member.task.id.clone(),
+            attempt,
+            digest: member.digest.clone(),
+            outcome: cause.outcome().name().to_owned(),
+            cause: Some(cause),
+            failing: Vec::new(),
+            notes: vec![why],
+            passed: 0,
+            test_ms: 0,
+            test_runs: 0,
+            overhead_ms: 0,
+            created_ns: base::clock::now_ns(),
+            agent: AgentRecord::default(),
+        }
+    }
+
+    /// The outcome.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        let found = Outcome::ALL
+            .into_iter()
+            .find(|one| one.name() == self.outcome);
+        found.unwrap_or(Outcome::Error)
+    }
+
+    /// Whether a resumed run tries again.
+    #[must_use]
+    pub fn is_retried(&self) -> bool {
+        matches!(self.outcome(), Outcome::Skipped | Outcome::Error)
+    }
+}
+
+/// Files of one trial.
+#[derive(Clone, Debug)]
+pub struct TrialFolder(pub PathBuf);
+
+impl TrialFolder {
+    /// Writes one of its files.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        files::make_directory(&self.0, Privacy::Secret).map_err(|error| error.source)?;
+        files::write_quickly(&self.0.join(name), bytes).map_err(|error| error.source)
+    }
+
+    /// Reads one of its files; nothing when it is missing.
+    #[must_use]
+    pub fn read(&self, name: &str) -> Option<Vec<u8>> {
+        files::read(&self.0.join(name), MAX_RECORD).ok()
+    }
+
+    pub(super) fn record<T: for<'a> Deserialize<'a>>(&self, name: &str) -> Option<T> {
+        serde_json::from_slice(&self.read(name)?).ok()
+    }
+
+    pub(super) fn keep<T: Serialize>(&self, name: &str, record: &T) -> io::Result<()> {
+        self.write(name, &serde_json::to_vec_pretty(record)?)
+    }
+
+    /// The record of the graded trial.
+    #[must_use]
+    pub fn result(&self) -> Option<TrialRecord> {
+        self.record("result.json")
+    }
+
+    /// Writes the record of the graded trial.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep_result(&self, record: &TrialRecord) -> io::Result<()> {
+        self.keep("result.json", record)
+    }
+}
