@@ -75,11 +75,11 @@ impl Specialists {
         records: &[AuditRecord],
     ) -> Result<Option<AuditRecord>, String> {
         let attempts = self.attempts(entry, version);
-        let own = attempts
+        let mut own = attempts
             .so_far()
             .iter()
             .filter(|one| one.version == version.id);
-        let newest_attempt = own.filter(|one| one.passed.is_some()).next_back();
+        let newest_attempt = own.rfind(|one| one.passed.is_some());
         let found = newest(records, entry, version);
         let is_newer = |attempt: &&Attempt| {
             let time = clock::parse(&attempt.finished_at);
