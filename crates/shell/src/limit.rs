@@ -12,6 +12,9 @@ const MAX_DOUBLE: usize = 6;
 /// More braces that one word opens and does not close make the parser of brace expansion take for ever.
 const MAX_BRACES: usize = 6;
 
+/// Braces around each other that are no brace expression, or do not end: the parser reads what is in each one twice.
+const MAX_FAILED_BRACES: usize = 12;
+
 /// The parser of words reads a subscript anew for every form that the expansion around it may have, so each level of
 /// nesting costs twenty times the one before. More subscripts than this that may hold another make a word unreadable.
 const MAX_SUBSCRIPTS: usize = 2;
@@ -203,6 +206,40 @@ pub fn is_bearable_word(text: &str) -> bool {
     subscripts.count() <= MAX_SUBSCRIPTS && text.matches("${!").count() <= MAX_INDIRECT
 }
 
+/// Whether the parser of brace expansion can take this word apart in bearable time.
+pub fn is_bearable_braces(word: &str) -> bool {
+    // For each open brace: whether a comma stands in it, and how many failed ones lie in each other inside.
+    let mut open = vec![(false, 0_usize)];
+    let mut are_quotes_clear = true;
+    let mut bytes = word.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => drop(bytes.next()),
+            b'`' => are_quotes_clear = false,
+            b'\'' | b'"' if are_quotes_clear => {
+                are_quotes_clear = passes_plain_quotes(byte, &mut bytes);
+            }
+            b'{' => open.push((false, 0)),
+            b',' if are_quotes_clear => {
+                if let Some((has_comma, _)) = open.last_mut() {
+                    *has_comma = true;
+                }
+            }
+            b'}' if open.len() > 1 => {
+                let (has_comma, failed) = open.pop().unwrap_or_default();
+                let failed = failed.saturating_add(usize::from(!has_comma));
+                if let Some((_, most)) = open.last_mut() {
+                    *most = failed.max(*most);
+                }
+            }
+            _ => {}
+        }
+    }
+    let inside = open.iter().map(|(_, failed)| *failed).max();
+    let unended = open.len().saturating_sub(1).saturating_mul(2);
+    unended.saturating_add(inside.unwrap_or_default()) <= MAX_FAILED_BRACES
+}
+
 /// Whether the parser of programs can bear this word where it looks for assignments and elements of arrays: it takes
 /// the subscript apart at once.
 pub fn is_bearable_assignment(word: &str) -> bool {
@@ -284,6 +321,34 @@ mod tests {
             "${a[0]}${a[@]}${#a[*]}${a[$i]}${a[${i}]}${a[i+1]}${a[\"key of it\"]}${x//b[cd]/}";
         assert!(is_bearable_word(&usual.repeat(50)));
         assert!(is_bearable_word("${a[${b[0]}]} and ${a[$((i+1))]}"));
+    }
+
+    #[test]
+    fn words_whose_braces_fail_in_each_other_are_refused() {
+        let nested = |one: &str| format!("{}{}", one.repeat(20), "}".repeat(20));
+        for word in [
+            "np{,z,{ro{,}${{ro{,=${,}${{ro{,}ror,{ro{,}${{ro{,}${,}${{r,}ror,{ro{,}${{ro{,}${,}${{ro{,}ro{,}roroBl/l/}l/l/}",
+            &nested("{a"),
+            &nested("{a','"),
+            &nested("{a\",\""),
+            &nested("{a\\,"),
+            &nested("\"$(a)\"{a\",\""),
+            &"${{ro{,}".repeat(9),
+        ] {
+            assert!(!is_bearable_braces(word), "{word}");
+            let begun = std::time::Instant::now();
+            let _ = crate::lower::program(&format!("echo {word} >/"));
+            assert!(begun.elapsed().as_secs() < 5, "{word}");
+        }
+        let json = format!("'{}'", nested("{\"a\":"));
+        for word in [
+            &nested("{a,"),
+            &json,
+            &"${a}{b}{c,d}".repeat(50),
+            "{a,{b,{1..3}}}",
+        ] {
+            assert!(is_bearable_braces(word), "{word}");
+        }
     }
 
     #[test]

@@ -40,6 +40,10 @@ impl Lowering {
         if !has_braces || !limit::is_bearable_word(&word.value) {
             return vec![self.word(&word.value, span)];
         }
+        if !limit::is_bearable_braces(&word.value) {
+            let pieces = vec![Piece::Opaque];
+            return vec![Word { pieces, span }];
+        }
         match word::parse_brace_expansions(&word.value, &self.options) {
             Ok(Some(parts)) => {
                 // An empty member leaves no word.
