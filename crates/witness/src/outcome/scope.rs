@@ -202,7 +202,8 @@ fn selects(later: &(Run, Judged), failed: &(Run, Judged), failure: &Failure) -> 
         && new.folder == old.folder
         && !new.is_unclear
         && widens(new, old)
-        && (!reading.names_all() || has_passed(reading, &failure.name));
+        && (has_passed(reading, &failure.name)
+            || !reading.names_all() && !skips_more(later, failed));
     if !is_candidate {
         return false;
     }
@@ -220,10 +221,11 @@ fn selects(later: &(Run, Judged), failed: &(Run, Judged), failure: &Failure) -> 
         && (new.program == old.program
             || new.places.is_empty() && (new.is_direct || ran(later) >= ran(failed)));
     // A narrowed run may be smaller; one that is not narrowed further has lost a test.
-    let is_narrower = !new.places.is_empty() || !new.filters.is_empty();
+    let is_narrower = (&new.places, &new.filters) != (&old.places, &old.filters)
+        && !(new.places.is_empty() && new.filters.is_empty());
     filters
-        && (is_whole && (is_narrower || !lost_tests(later, failed))
-            || new.places.iter().any(is_meant))
+        && (is_whole || new.places.iter().any(is_meant))
+        && (is_narrower || !lost_tests(later, failed))
 }
 
 /// Returns `true` if the places of the new run hold all those of the old one.
@@ -249,13 +251,23 @@ fn lost_tests(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
     let (Some(new), Some(old)) = (&later.1.reading, &failed.1.reading) else {
         return false;
     };
-    // These count packages, or nothing when all is well.
-    let counts_tests = !matches!(new.runner, Runner::GoTest | Runner::Gradle);
     let is_missing = |failure: &Failure| !has_passed(new, &failure.name);
-    let is_fewer = new.passed < old.passed.saturating_add(old.failed) || new.skipped > old.skipped;
-    counts_tests && is_fewer
+    counts_tests(new) && new.passed < old.passed.saturating_add(old.failed)
+        || skips_more(later, failed)
         || !old.failed_groups.is_subset(&new.passed_groups)
         || new.names_all() && old.failures.iter().any(is_missing)
+}
+
+/// Returns `true` if the later run skips more tests than the failed one, or expects more to fail.
+fn skips_more(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
+    let (new, old) = (&later.1.reading, &failed.1.reading);
+    let pair = new.as_ref().zip(old.as_ref());
+    pair.is_some_and(|(new, old)| counts_tests(new) && new.skipped > old.skipped)
+}
+
+/// Returns `false` for runners that count packages, or nothing when all is well.
+fn counts_tests(reading: &Reading) -> bool {
+    !matches!(reading.runner, Runner::GoTest | Runner::Gradle)
 }
 
 /// Returns `true` if a log names a test, or the tests of a file or class that could not be loaded before, as passed.

@@ -662,3 +662,30 @@ fn tests_that_are_found_in_another_folder_lift_nothing() {
         assert_eq!(tests(runs), Some(expected), "{first:?} {second:?}");
     }
 }
+
+#[test]
+fn a_log_without_names_lifts_nothing_if_more_is_skipped_or_less_passes() {
+    let rule = "-".repeat(70);
+    let failure = format!(
+        "{}\nFAIL: test_add (test_calc.T.test_add)\n",
+        "=".repeat(70)
+    );
+    let log = |ran: u64, end: &str| format!("{rule}\nRan {ran} tests in 0.001s\n\n{end}\n");
+    for named in [&["test_calc"][..], &["discover", "tests"], &[]] {
+        for (ran, end, expected) in [
+            (2, "OK", Tests::Passed),
+            (2, "OK (skipped=1)", Tests::Failed),
+            (2, "OK (expected failures=1)", Tests::Failed),
+            (3, "OK (skipped=1)", Tests::Failed),
+            (1, "OK", Tests::Failed),
+        ] {
+            let broken = format!("{failure}{}", log(2, "FAILED (failures=1)"));
+            let scope = || Scope {
+                program: "unittest".to_owned(),
+                ..places(named)
+            };
+            let runs = vec![run(scope(), &broken, 1), run(scope(), &log(ran, end), 0)];
+            assert_eq!(tests(runs), Some(expected), "{named:?} {ran} {end}");
+        }
+    }
+}
