@@ -126,6 +126,8 @@ pub(super) fn settings(body: &Value) -> Map<String, Value> {
         ("stop", "stop"),
         ("stop_sequences", "stop"),
         ("seed", "seed"),
+        ("frequency_penalty", "frequency_penalty"),
+        ("presence_penalty", "presence_penalty"),
     ];
     let set = names.into_iter().filter_map(|(own, theirs)| {
         let value = body.get(own).filter(|value| !value.is_null())?;
@@ -169,7 +171,7 @@ pub(super) fn left_out(
 ) -> Result<Vec<&'static str>, &'static str> {
     let has_system = system(dialect, body)?.is_some();
     let parts = [
-        (offers_tools(body), "tools"),
+        (offers_tools(body) || asks_for_more(body), "tools"),
         (has_system && !is_chat, "system_text"),
         (format(body).is_some() && !is_chat, "response_format"),
     ];
@@ -178,6 +180,73 @@ pub(super) fn left_out(
         .filter(|part| part.0)
         .map(|part| part.1)
         .collect())
+}
+
+/// What of a request does not change what may be answered, or is looked at on its own.
+const HARMLESS: &[&str] = &[
+    "cache_control",
+    "conversation",
+    "frequency_penalty",
+    "input",
+    "instructions",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_tokens",
+    "messages",
+    "metadata",
+    "model",
+    "models",
+    "n",
+    "parallel_tool_calls",
+    "prediction",
+    "presence_penalty",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning",
+    "reasoning_effort",
+    "response_format",
+    "safety_identifier",
+    "seed",
+    "service_tier",
+    "stop",
+    "stop_sequences",
+    "store",
+    "stream",
+    "stream_options",
+    "system",
+    "temperature",
+    "text",
+    "thinking",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_p",
+    "truncation",
+    "user",
+    "verbosity",
+];
+
+/// Whether a field asks for something that no adapter is told of, under whatever name.
+fn asks_for_more(body: &Value) -> bool {
+    let says_nothing = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        // Some are switched on by being there.
+        Value::Object(_) | Value::Bool(true) => false,
+    };
+    let is_harmless = |(name, value): (&String, &Value)| match name.as_str() {
+        "modalities" => *value == json!(["text"]),
+        "output_config" => value.get("format").is_none_or(Value::is_null),
+        "function_call" => value == "none" || value == "auto",
+        "functions" if body.get("function_call").is_some_and(|call| call == "none") => true,
+        name => HARMLESS.contains(&name) || says_nothing(value),
+    };
+    let fields = body.as_object();
+    fields.is_some_and(|fields| !fields.iter().all(is_harmless))
 }
 
 /// What the client says beside its input, for an adapter behind chat completions.

@@ -598,7 +598,8 @@ fn an_answer_that_does_not_pass_its_verifier_is_not_served() {
     let mut registry: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     registry["specialists"][0]["versions"][0]["routing"] = json!({ "fallback": "unsure" });
     fs::write(&path, registry.to_string()).unwrap();
-    let asked = json!({ "role": "checker", "input": CLAIM }).to_string();
+    let claim: Value = serde_json::from_str(CLAIM).unwrap();
+    let asked = json!({ "role": "checker", "input": claim }).to_string();
     let unsure = stage.post("/v1/dispatch", &asked);
     assert_eq!(unsure.json()["result"]["status"], "UNSURE");
     assert_eq!(

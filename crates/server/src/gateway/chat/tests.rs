@@ -121,6 +121,45 @@ fn what_an_adapter_cannot_be_told_is_named() {
 }
 
 #[test]
+fn a_field_that_no_adapter_is_told_of_counts_as_a_tool() {
+    for (body, is_left_out) in [
+        (json!({ "functions": [{ "name": "f" }] }), true),
+        (
+            json!({ "functions": [{}], "function_call": { "name": "f" } }),
+            true,
+        ),
+        (json!({ "functions": [{}], "function_call": "none" }), false),
+        (json!({ "functions": [] }), false),
+        (
+            json!({ "output_config": { "format": { "type": "json_schema" } } }),
+            true,
+        ),
+        (json!({ "output_config": { "effort": "low" } }), false),
+        (json!({ "output_format": { "type": "json_schema" } }), true),
+        (json!({ "mcp_servers": [{ "url": "u" }] }), true),
+        (json!({ "web_search_options": {} }), true),
+        (
+            json!({ "modalities": ["text", "audio"], "audio": { "voice": "v" } }),
+            true,
+        ),
+        (json!({ "modalities": ["text"] }), false),
+        (json!({ "logprobs": true, "top_logprobs": 2 }), true),
+        (json!({ "logprobs": false, "include": [] }), false),
+        (json!({ "what_comes_next_year": 1 }), true),
+        (
+            json!({ "user": "u", "metadata": { "a": "b" }, "stream": true, "temperature": 1 }),
+            false,
+        ),
+    ] {
+        for is_chat in [false, true] {
+            let found = left_out(Dialect::Chat, &body, is_chat).unwrap();
+            assert_eq!(found == ["tools"], is_left_out, "{body}");
+            assert_eq!(found.is_empty(), !is_left_out, "{body}");
+        }
+    }
+}
+
+#[test]
 fn a_stream_has_the_whole_text_in_whole_characters_and_its_tokens() {
     let answer = json!("é".repeat(100));
     let reply = Reply {
