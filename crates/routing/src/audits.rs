@@ -13,6 +13,7 @@ use selection::verifier::{Declared, Outcome};
 use selection::{canonical, output, refusal};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use specialist::contract::read_text;
 
 use crate::verifiers::{Subject, Verifiers};
 use base::clock;
@@ -88,6 +89,8 @@ pub struct Examiner<'a> {
     pub metric: &'a Metric,
     /// Folder in which the set's files are looked for.
     pub package: &'a Path,
+    /// All cases of the set.
+    pub cases: &'a [Case],
 }
 
 impl Examiner<'_> {
@@ -119,13 +122,13 @@ impl Examiner<'_> {
                     input: &Value::String(case.input.clone()),
                 };
                 let outcome = self.verifiers.verify_ready(&ready, subject);
-                // What passes whatever is said has not looked at the answer.
+                let passes = |output: &Value| {
+                    let other = Subject { output, ..subject };
+                    self.verifiers.verify_ready(&ready, other).passed()
+                };
                 grades_nothing = outcome.passed()
                     && case.is_left_to_verifier()
-                    && wrong_answers().iter().all(|output| {
-                        let wrong = Subject { output, ..subject };
-                        self.verifiers.verify_ready(&ready, wrong).passed()
-                    });
+                    && !self.knows_right_from_wrong(case, passes);
                 (output, outcome, ready.required().to_vec())
             }
         };
@@ -143,6 +146,18 @@ impl Examiner<'_> {
         let mut given = Given::of(index, case, measured, self.metric);
         given.ungraded |= grades_nothing;
         given
+    }
+
+    /// What passes whatever is said has not looked at the answer. Where the right answer is named, it passes, and those of
+    /// other cases do not.
+    fn knows_right_from_wrong(&self, case: &Case, passes: impl Fn(&Value) -> bool) -> bool {
+        let fails_wrong = || !wrong_answers().iter().all(&passes);
+        let fails_others = || {
+            let others = case.others(self.cases);
+            !others.iter().any(|other| passes(&read_text(other)))
+        };
+        let expected = case.expected_output.as_deref();
+        fails_wrong() && expected.is_none_or(|own| passes(&read_text(own)) && fails_others())
     }
 }
 

@@ -40,6 +40,9 @@ pub const DEFAULT_FLOOR: f64 = 0.8;
 /// A case whose floor is below this grades nothing: too many wrong answers reach it.
 pub const LEAST_FLOOR: f64 = 0.5;
 
+/// Right answers to other cases that a verifier is tried with.
+const MOST_OTHERS: usize = 4;
+
 /// What makes an answer right, where the expected output is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
@@ -127,18 +130,17 @@ impl AuditSet {
                 format!("`{version}` is not `v` and a number"),
             );
         }
-        // A test that the output runs through knows right from wrong; the other verifiers look at its form.
-        let usual = |kind: Kind| Grading {
-            rule: match kind {
-                Kind::UnitTest => Match::Verifier,
-                _ => Match::Quality,
+        let usual = |by_test: bool| Grading {
+            rule: match by_test {
+                true => Match::Verifier,
+                false => Match::Quality,
             },
             floor: DEFAULT_FLOOR,
         };
-        if let Err((key, message)) = grading(value, usual(Kind::RuleCheck)) {
+        if let Err((key, message)) = grading(value, usual(false)) {
             complain(key.to_owned(), message);
         }
-        let of_set = |kind: Kind| grading(value, usual(kind)).unwrap_or_else(|_| usual(kind));
+        let of_set = |by_test| grading(value, usual(by_test)).unwrap_or_else(|_| usual(by_test));
         let mut cases = Vec::new();
         match value.get("test_cases") {
             Some(Value::Array(items)) if items.is_empty() => {
@@ -178,7 +180,7 @@ impl AuditSet {
 impl Case {
     fn parse(
         value: &Value,
-        of_set: impl Fn(Kind) -> Grading,
+        of_set: impl Fn(bool) -> Grading,
     ) -> Result<Self, (&'static str, String)> {
         let Some(input) = value.get("input").and_then(Value::as_str) else {
             return Err(("input", "is missing or no text".to_owned()));
@@ -201,7 +203,9 @@ impl Case {
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => return Err(("expected_output", "is no text".to_owned())),
         };
-        let grading = grading(value, of_set(kind))?;
+        // A test may know right from wrong; where the right answer is named, it need not.
+        let by_test = kind == Kind::UnitTest && expected_output.is_none();
+        let grading = grading(value, of_set(by_test))?;
         Ok(Self {
             input: input.to_owned(),
             sketch: likeness::sketch(input, ""),
@@ -218,6 +222,31 @@ impl Case {
     #[must_use]
     pub fn is_left_to_verifier(&self) -> bool {
         self.grading.rule == Match::Verifier || self.expected_output.is_none()
+    }
+
+    /// Returns right answers to other cases, which a verifier that decides here has to tell from this one's.
+    #[must_use]
+    pub fn others<'a>(&'a self, cases: &'a [Self]) -> Vec<&'a str> {
+        let Some(own) = &self.expected_output else {
+            return Vec::new();
+        };
+        let exact = Grading {
+            rule: Match::Exact,
+            ..self.grading
+        };
+        let is_same =
+            |one: &str| record::matches(exact, &Metric::v1(), &Value::String(one.into()), own);
+        let known = cases
+            .iter()
+            .filter_map(|case| case.expected_output.as_deref());
+        let mut others: Vec<&str> = known.filter(|one| !is_same(one)).collect();
+        others.sort_unstable();
+        others.dedup();
+        // The nearest ones are the hardest to tell apart.
+        let at = others.partition_point(|one| *one < own.as_str());
+        others.rotate_left(at);
+        others.truncate(MOST_OTHERS);
+        others
     }
 
     /// Returns `true` if something in it knows a right answer.
@@ -480,7 +509,13 @@ mod tests {
         own["floor"] = json!(0.9);
         let mut tested = case.clone();
         tested["expected_format"] = json!("unit_test");
-        value["test_cases"] = json!([case, own, tested]);
+        let mut only_tested = tested.clone();
+        only_tested
+            .as_object_mut()
+            .unwrap()
+            .remove("expected_output");
+        tested["expected_output"] = json!("x");
+        value["test_cases"] = json!([case, own, tested, only_tested]);
         let set = AuditSet::parse(&value).unwrap();
         let found: Vec<(Match, f64)> = set
             .cases
@@ -492,6 +527,7 @@ mod tests {
             [
                 (Match::Quality, 0.5),
                 (Match::Exact, 0.9),
+                (Match::Quality, 0.5),
                 (Match::Verifier, 0.5)
             ]
         );

@@ -22,6 +22,7 @@ fn judged(set: &AuditSet) -> Vec<Given> {
         verifiers: &verifiers,
         metric: &metric,
         package: Path::new("."),
+        cases: &set.cases,
     };
     let answers = [
         Ok(json!("yes")),
@@ -138,11 +139,6 @@ fn an_order_that_turns_around_is_named() {
 #[test]
 fn a_check_that_passes_wrong_answers_grades_nothing() {
     let (verifiers, metric) = (Verifiers::new(&Selection::default()), Metric::v1());
-    let examiner = Examiner {
-        verifiers: &verifiers,
-        metric: &metric,
-        package: Path::new("."),
-    };
     let rule = |pattern: &str| json!({ "rule": "regex", "pattern": pattern });
     for (name, mut case, is_graded) in [
         (
@@ -172,6 +168,12 @@ fn a_check_that_passes_wrong_answers_grades_nothing() {
             json!({ "input": "b", "expected_format": "rule_check", "verifier_config": rule("z") });
         let set = json!({ "audit_id": "s", "version": "v1", "match": "verifier", "test_cases": [case, other] });
         let set = AuditSet::parse(&set).unwrap();
+        let examiner = Examiner {
+            verifiers: &verifiers,
+            metric: &metric,
+            package: Path::new("."),
+            cases: &set.cases,
+        };
         let given = examiner.judge(0, &set.cases[0], Ok(json!("yes")), 20);
         assert!(given.passed(), "{name}");
         assert_eq!(
@@ -179,5 +181,55 @@ fn a_check_that_passes_wrong_answers_grades_nothing() {
             is_graded,
             "{name}"
         );
+    }
+}
+
+#[test]
+fn beside_an_expected_output_a_check_of_the_form_passes_no_wrong_answer() {
+    let (verifiers, metric) = (Verifiers::new(&Selection::default()), Metric::v1());
+    let test = |script: &str| json!({ "command": script });
+    let schema = json!({ "schema": { "type": "object", "required": ["course"] } });
+    let loose = test("grep -q course $ROLEOS_OUTPUT");
+    let course = |pattern: &str| json!({ "rule": "regex", "pattern": pattern });
+    for (kind, config, by_verifier, right, is_passed, is_graded) in [
+        ("unit_test", loose.clone(), false, false, false, true),
+        ("unit_test", loose.clone(), false, true, true, true),
+        ("static_analysis", loose.clone(), false, false, false, true),
+        ("unit_test", loose.clone(), true, true, true, false),
+        ("static_analysis", loose, true, true, true, false),
+        (
+            "unit_test",
+            test("grep -q rivers $ROLEOS_OUTPUT"),
+            true,
+            true,
+            true,
+            true,
+        ),
+        ("json_schema", schema, true, true, true, false),
+        ("rule_check", course("course"), true, true, true, false),
+        ("rule_check", course("rivers"), true, true, true, true),
+    ] {
+        let case = |input: &str, config: &Value, expected: &str| {
+            let mut case = json!({ "input": input, "expected_format": kind, "verifier_config": config, "expected_output": expected });
+            if by_verifier {
+                case["match"] = json!("verifier");
+            }
+            case
+        };
+        let set = json!({ "audit_id": "s", "version": "v1", "test_cases": [
+            case("Which is about water?", &config, r#"{"course":"rivers"}"#),
+            case("Which has sounds in it?", &json!({ "x": 1 }), r#"{"course":"music"}"#),
+        ] });
+        let set = AuditSet::parse(&set).unwrap();
+        let examiner = Examiner {
+            verifiers: &verifiers,
+            metric: &metric,
+            package: Path::new("."),
+            cases: &set.cases,
+        };
+        let answer = json!({ "course": if right { "rivers" } else { "music" } });
+        let given = examiner.judge(0, &set.cases[0], Ok(answer), 20);
+        let found = (given.passed(), given.is_proof());
+        assert_eq!(found, (is_passed, is_graded), "{kind} {config} {given:?}");
     }
 }

@@ -237,6 +237,7 @@ impl<'a> Exam<'a> {
             verifiers: &verifiers,
             metric: &self.metric,
             package: &self.package,
+            cases: &self.set.cases,
         };
         let finished = AtomicUsize::new(done.len());
         let (sender, receiver) = mpsc::channel::<Reply>();
