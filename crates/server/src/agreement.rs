@@ -191,6 +191,7 @@ mod tests {
         for (config, expected) in [
             (set("kind = \"json\""), Some(false)),
             (set("kind = \"fields\"\nfields = [\"label\"]"), Some(true)),
+            (set("kind = \"fields\"\nfields = [\"lable\"]"), Some(false)),
             (
                 set("kind = \"fields\"\nfields = [\"label\", \"score\"]"),
                 Some(false),
@@ -212,7 +213,6 @@ mod tests {
                 None,
             ),
             (set("kind = \"command\"\ncommand = [\"false\"]"), None),
-            (set("kind = \"command\""), None),
             // The version declares no verifier.
             (set("kind = \"verifier\""), None),
         ] {
@@ -223,6 +223,23 @@ mod tests {
         let grep = "kind = \"command\"\ncommand = [\"sh\", \"-c\", \"grep -q '\\\"why\\\":\\\"two\\\"' && echo true\"]";
         let both = answers(one, other, None);
         assert_eq!(judging(&set(grep)).agrees(&both), Some(true));
+    }
+
+    #[test]
+    fn a_comparison_that_has_nothing_to_compare_by_is_refused() {
+        for rest in [
+            "kind = \"fields\"",
+            "kind = \"fields\"\nfields = []",
+            "kind = \"fields\"\nfields = [\"\"]",
+            "kind = \"command\"",
+        ] {
+            let text = format!("[specialist.agreement.r]\n{rest}");
+            let refused = Config::parse(Path::new("config.toml"), &text).unwrap_err();
+            assert!(
+                refused.to_string().contains("of \"r\" is empty"),
+                "{refused}"
+            );
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub fn whole(specialist: &Value, general: &Value, tolerance: f64) -> bool {
 }
 
 /// Returns `true` if both say the same in these fields, whatever else they say. A field is a key, or keys with dots
-/// between them; one that both lack is the same.
+/// between them; one that either lacks says nothing, so they do not agree.
 #[must_use]
 pub fn fields(specialist: &Value, general: &Value, names: &[String], tolerance: f64) -> bool {
     if !(specialist.is_object() && general.is_object()) {
@@ -40,10 +40,9 @@ pub fn fields(specialist: &Value, general: &Value, names: &[String], tolerance: 
     }
     let same = |name: &String| match (field(specialist, name), field(general, name)) {
         (Some(one), Some(other)) => whole(one, other, tolerance),
-        (None, None) => true,
         _ => false,
     };
-    names.iter().all(same)
+    !names.is_empty() && names.iter().all(same)
 }
 
 fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
@@ -94,7 +93,9 @@ mod tests {
             (names(&["label", "why"]), 0.0, false),
             (names(&["score.value"]), 0.05, true),
             (names(&["score.value"]), 0.01, false),
-            (names(&["label", "absent"]), 0.0, true),
+            (names(&["label", "absent"]), 0.0, false),
+            (names(&["lable"]), 0.0, false),
+            (names(&[]), 0.0, false),
             (names(&["more"]), 0.0, false),
         ] {
             assert_eq!(

@@ -32,6 +32,9 @@ const LARGE_DRIFT: f64 = 0.35;
 /// The `mode` of a learning run.
 const LEARNING: &str = "learn";
 
+/// Why a probe was not made when the two answers could not be compared.
+pub const INCOMPARABLE: &str = "incomparable";
+
 /// Text as it is, else JSON with sorted keys, so that the same input has the same hash.
 #[must_use]
 pub fn canonical(input: &Value) -> String {
@@ -160,6 +163,8 @@ pub struct Audit {
     pub probes: u64,
     /// How many of those agreed.
     pub agreed: u64,
+    /// How many could not be compared, and say nothing for or against it.
+    pub incomparable: u64,
     /// How these rows differ from as many before them; `None` where that cannot be told.
     pub drift: Option<Drift>,
     /// The last one.
@@ -243,13 +248,17 @@ impl Audit {
         };
         let known: BTreeSet<(String, String)> = rows.iter().filter_map(name).collect();
         for event in probes.iter().flat_map(|log| &log.events) {
-            if event.kind != Kind::ShadowProbe.name() || event.role != role {
+            let data = |key: &str| event.data.get(key);
+            let is_skipped = event.kind == Kind::DroppedProbe.name()
+                && data("why").is_some_and(|why| why == INCOMPARABLE);
+            let is_probe = event.kind == Kind::ShadowProbe.name() || is_skipped;
+            if !is_probe || event.role != role {
                 continue;
             }
-            let data = |key: &str| event.data.get(key);
             let trace_id = data("trace_id").and_then(Value::as_str).unwrap_or_default();
             if known.contains(&(event.ts.clone(), trace_id.to_owned())) {
-                self.probes += 1;
+                self.incomparable += u64::from(is_skipped);
+                self.probes += u64::from(!is_skipped);
                 self.agreed += u64::from(data("agreed") == Some(&Value::Bool(true)));
             }
         }

@@ -131,6 +131,8 @@ pub enum Refusal {
         version: String,
         /// The numbers.
         said: String,
+        /// `promote` or `rollback to`.
+        verb: &'static str,
     },
     /// It is halted, was halted since its newest exam, or its certificate is of another backend.
     #[error("refusing to {verb} `{role}/{version}`: {bar}")]
@@ -171,6 +173,20 @@ pub enum Refusal {
     /// A canary needs an active version beside it.
     #[error("role `{0}` has no active version; a canary is tried beside one")]
     NothingBeside(String),
+}
+
+impl Refusal {
+    /// Returns `true` if `promote --force` overrides it, and a promotion is what was asked for.
+    #[must_use]
+    pub fn can_be_forced(&self) -> bool {
+        let promote = Move::Promote.verb();
+        match self {
+            Self::FailedExam { verb, .. } => *verb == promote,
+            Self::Barred { verb, bar, .. } => *verb == promote && bar.is_of_exams(),
+            Self::Worse { .. } | Self::NotCompared { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 impl Entry {
@@ -273,6 +289,7 @@ pub fn serviceable<'a>(
             role,
             version,
             said,
+            verb,
         },
         bar => Refusal::Barred {
             role,

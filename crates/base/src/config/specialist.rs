@@ -48,7 +48,25 @@ pub struct Specialist {
     /// Field logs that are kept beside the current one.
     pub field_log_keep: Within<0, 1000>,
     /// When an adapter's answer and the general model's agree, by role: `[specialist.agreement."<role>"]` with `kind` ("json", "fields", "verifier" or "command"), `fields`, `tolerance` and `command`. Without it the required fields of the declared output schema are compared, else the verifier decides about text, else the whole answers are compared.
+    #[serde(deserialize_with = "agreements")]
     pub agreement: BTreeMap<String, Agreement>,
+}
+
+/// Refuses a comparison that has nothing to compare by: every answer would agree, or none could be compared.
+fn agreements<'de, D: serde::Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, Agreement>, D::Error> {
+    let all = BTreeMap::<String, Agreement>::deserialize(from)?;
+    for (role, set) in &all {
+        let missing = match set.kind {
+            Some(AgreementKind::Fields) if set.fields.iter().all(String::is_empty) => "fields",
+            Some(AgreementKind::Command) if set.command.is_empty() => "command",
+            _ => continue,
+        };
+        let message = format!("`{missing}` of {role:?} is empty, and its `kind` compares by it");
+        return Err(serde::de::Error::custom(message));
+    }
+    Ok(all)
 }
 
 /// One `[specialist.agreement."<role>"]`: when an adapter's answer and the general model's agree.

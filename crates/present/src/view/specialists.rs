@@ -169,7 +169,7 @@ impl<'a> Status<'a> {
             "specialist_routed": audit.specialist_served, "not_served": audit.not_served, "min_samples": MIN_SAMPLES, "test_ready": audit.is_ready(),
             "verdicts": audit.verdicts, "general_verdicts": audit.general_verdicts, "mean_score": audit.mean_score,
             "agreement": {
-                "probes": audit.probes, "agreed": audit.agreed,
+                "probes": audit.probes, "agreed": audit.agreed, "incomparable": audit.incomparable,
                 "rate": (audit.probes > 0).then(|| share(audit.agreed, audit.probes)),
             },
             "drift": audit.drift.map(|drift| json!({

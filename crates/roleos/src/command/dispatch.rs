@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::files;
 use roles::installed_roles::Roles;
 use routing::selector::Judge;
-use routing::specialists::{Asked, Named};
+use routing::specialists::{Asked, Named, Specialists};
 use routing::verifiers::Verifiers;
 use serde_json::{Value, json};
 use server::agreement::Judging;
@@ -88,13 +88,8 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let input = value(&args.input, &bytes)?;
     refuse_blank(&input)?;
     let specialists = open(context, &Named::default())?;
+    refuse_unknown(context, &specialists, &args.role)?;
     let installed = Roles::new(context.workspace.roles_dir()).find(&args.role);
-    if installed.is_none() && !specialists.was_named(&args.role) && !is_file(context, &args.role) {
-        let message = format!("there is no role `{}`", args.role);
-        return Err(Failure::input("unknown_role", message).hint(
-            "`roleos specialist list` shows those there are; `roleos specialist register` or `roleos catalog import` adds one",
-        ));
-    }
     let fresh = || format!("dispatch-{}", base::fresh_task_id());
     let trace_id = args
         .trace_id
@@ -149,6 +144,26 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     show(ui, answer)
 }
 
+/// Nobody answers for a role that nothing here names.
+pub(super) fn refuse_unknown(
+    context: &Context,
+    specialists: &Specialists,
+    role: &str,
+) -> Result<(), Failure> {
+    let is_installed = || {
+        Roles::new(context.workspace.roles_dir())
+            .find(role)
+            .is_some()
+    };
+    if specialists.was_named(role) || is_installed() || is_file(context, role) {
+        return Ok(());
+    }
+    let message = format!("there is no role `{role}`");
+    Err(Failure::input("unknown_role", message).hint(
+        "`roleos specialist list` shows those there are; `roleos specialist register` or `roleos catalog import` adds one",
+    ))
+}
+
 /// Returns `true` if a role's own file is there, readable or not: it was named, so it is answered.
 fn is_file(context: &Context, role: &str) -> bool {
     let stored = Roles::new(context.workspace.roles_dir()).list();
@@ -157,7 +172,7 @@ fn is_file(context: &Context, role: &str) -> bool {
 }
 
 /// No model answers an empty input, and asking one costs money.
-fn refuse_blank(input: &Value) -> Result<(), Failure> {
+pub(super) fn refuse_blank(input: &Value) -> Result<(), Failure> {
     if !selection::output::text(input).trim().is_empty() {
         return Ok(());
     }
@@ -221,7 +236,7 @@ fn no_answer(
     failure
 }
 
-fn warn(ui: &Ui, specialists: &routing::specialists::Specialists, role: &str) {
+fn warn(ui: &Ui, specialists: &Specialists, role: &str) {
     let Ok(seen) = specialists.see() else {
         return;
     };

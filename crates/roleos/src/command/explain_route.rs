@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use routing::selector::Judge;
 use routing::specialists::{Asked, Candidate, Named, Route};
 
-use super::dispatch::{bytes, value};
+use super::dispatch::{bytes, refuse_blank, refuse_unknown, value};
 use super::specialist::{now, open};
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
@@ -34,7 +34,9 @@ pub struct Args {
 
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let input = value(&args.input, &bytes(&args.input)?)?;
+    refuse_blank(&input)?;
     let specialists = open(context, &Named::default())?;
+    refuse_unknown(context, &specialists, &args.role)?;
     let now = now();
     let asked = Asked {
         role: &args.role,

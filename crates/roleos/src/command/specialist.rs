@@ -272,6 +272,14 @@ impl From<RegisterError> for Failure {
 }
 
 fn refused(refusal: &Refusal, message: String) -> Failure {
+    let again = match refusal.can_be_forced() {
+        true => {
+            "`roleos audit run` takes the exam again; `--force --reason TEXT` overrides it, which the receipt tells"
+        }
+        false => {
+            "`roleos audit run ROLE/VERSION --set SET` takes the exam again; what it then says decides"
+        }
+    };
     match refusal {
         Refusal::UnknownVersion { .. } => Failure::input("unknown_version", message)
             .hint("`roleos specialist list` shows the versions"),
@@ -288,9 +296,9 @@ fn refused(refusal: &Refusal, message: String) -> Failure {
         Refusal::Worse { .. } => Failure::refused("worse", message)
             .hint("keep the active version, or `--force --reason TEXT`, which the receipt tells"),
         Refusal::FailedExam { .. } => Failure::refused("exam_failed", message)
-            .hint("`roleos audit run` takes it again; `--force --reason TEXT` overrides it, which the receipt tells"),
+            .hint(again),
         Refusal::Barred { bar, .. } if bar.is_of_exams() => Failure::refused("halted_since_exam", message)
-            .hint("`roleos audit run` takes the exam again; `promote --force --reason TEXT` overrides it, which the receipt tells"),
+            .hint(again),
         Refusal::Barred { .. } => Failure::refused("may_not_serve", message)
             .hint("`roleos specialist status` shows halts; `roleos audit run`, then `roleos specialist certify`, certifies it with its present backend"),
         Refusal::OwnCanary { .. } => Failure::input("own_canary", message)

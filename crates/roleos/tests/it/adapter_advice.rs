@@ -132,6 +132,37 @@ fn a_second_canary_says_that_it_ends_the_first() {
     let shown = run(&place, &["status"]);
     let figures = "v3-l2 on 10.0% of the inputs; 2 of 3 probes agreed, 1 of 2 on different inputs";
     assert!(shown.contains(figures), "{shown}");
+    let ended = run(&place, &["rollback", "Checker"]);
+    let expected = "rollback Checker: the canary v3-l2 ends, undecided; v1-l1";
+    assert!(ended.contains(expected), "{ended}");
+}
+
+#[test]
+fn what_nobody_can_answer_is_said_and_not_explained() {
+    let place = workspace(NOWHERE);
+    place.write("blank.txt", " \n");
+    place.write("in.txt", "a question");
+    for (role, input, code) in [
+        ("Checker", "blank.txt", "empty_input"),
+        ("Chekcer", "in.txt", "unknown_role"),
+    ] {
+        for command in ["explain-route", "dispatch"] {
+            let words = ["--json", command, role, "--input", input];
+            assert_eq!(place.roleos(&words).exits(1).json_error()["code"], code);
+        }
+    }
+    let case = json!({ "input": "a", "expected_format": "rule_check", "verifier_config": { "rule": "contains", "text": "x" }, "expected_output": "x" });
+    let set = json!({ "audit_id": "s", "version": "v1", "test_cases": [case] });
+    place.write("set.json", set.to_string());
+    let learn = ["dispatch", "Checker", "--learn", "--cases", "set.json"];
+    for is_halted in [false, true] {
+        if is_halted {
+            run(&place, &["halt", "Checker", "--reason", "x"]);
+        }
+        let said = place.roleos(&learn).exits(1).stderr;
+        assert!(said.contains("no adapter answered in 1 of 1"), "{said}");
+        assert!(!said.contains("selector train"), "{said}");
+    }
 }
 
 #[test]

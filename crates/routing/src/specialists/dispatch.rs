@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ::specialist::classifier::Classifier;
 use ::specialist::contract::Call;
 use ::specialist::event::Event;
-use ::specialist::field::Row;
+use ::specialist::field::{INCOMPARABLE, Row};
 use ::specialist::gate::{Decision, Reason};
 use ::specialist::quota::Source;
 use ::specialist::shadow::{Pair, Shadow, halt_reason, summary};
@@ -316,12 +316,13 @@ impl Specialists {
     /// instead: it becomes active, or is withdrawn.
     pub fn probe(&self, asked: Asked<'_>, compared: Compared<'_>) -> Probed {
         let Some(agreed) = compared.agreed else {
+            let noted = self.drop_probe(asked, compared.version, INCOMPARABLE);
             return Probed {
                 shadow: Shadow::Skipped {
-                    why: "incomparable",
+                    why: INCOMPARABLE,
                     counter: Some(0),
                 },
-                persist_error: None,
+                persist_error: noted.err().map(|error| error.to_string()),
             };
         };
         let pair = Pair {

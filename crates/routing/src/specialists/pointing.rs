@@ -6,7 +6,6 @@
 use ::specialist::event::{Event, Kind};
 use ::specialist::pointer::{Compared, Facts, Move, Refusal, serviceable, target, was_active};
 use ::specialist::registry::{Entry, Registry, Version, Withdrawn};
-use ::specialist::role_block::RoleBlock;
 use serde_json::{Map, Value, json};
 
 use super::{OperateError, Operator, Specialists, lock};
@@ -46,7 +45,7 @@ pub struct Promotion {
 }
 
 /// Keys of one role that are changed, with the event that says so.
-struct Change {
+pub(super) struct Change {
     kind: Kind,
     role_keys: Vec<(&'static str, Value)>,
     version_keys: Vec<(String, Vec<(&'static str, Value)>)>,
@@ -54,7 +53,7 @@ struct Change {
 }
 
 impl Change {
-    fn of(kind: Kind, role_keys: Vec<(&'static str, Value)>, data: Value) -> Self {
+    pub(super) fn of(kind: Kind, role_keys: Vec<(&'static str, Value)>, data: Value) -> Self {
         Self {
             kind,
             role_keys,
@@ -100,7 +99,8 @@ impl Specialists {
         self.repoint(role, version, Move::Promote, how, operator)
     }
 
-    /// Makes a version active again; without a name, the one that was active before this one.
+    /// Makes a version active again; without a name, the one that was active before this one. While a canary is tried, it
+    /// is what came last: it ends, and the active version stays.
     ///
     /// # Errors
     /// The version was never active or may not serve, or a file cannot be written. Nothing is changed then.
@@ -112,7 +112,10 @@ impl Specialists {
     ) -> Result<Moved, OperateError> {
         let named = match version {
             Some(named) => named.to_owned(),
-            None => self.version_before(role)?,
+            None => match self.end_canary(role, operator)? {
+                Some(moved) => return Ok(moved),
+                None => self.version_before(role)?,
+            },
         };
         self.repoint(role, &named, Move::Rollback, Promotion::default(), operator)
     }
@@ -343,7 +346,7 @@ impl Specialists {
 
     /// Changes the registry under its lock, with a receipt, and keeps the role's own file in step. Returns why that could
     /// not be done.
-    fn change(
+    pub(super) fn change(
         &self,
         role: &str,
         operator: Operator<'_>,
@@ -354,7 +357,9 @@ impl Specialists {
         let entry = registry
             .entry(role)
             .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
-        let Some(mut change) = decide(entry)? else {
+        // Levels count as they do for the gate; what is written stays.
+        let effective = self.registry()?;
+        let Some(mut change) = decide(effective.entry(role).unwrap_or(entry))? else {
             return Ok(self.sync_block(entry, operator));
         };
         let after = bound(change.apply(&registry, role), entry);
@@ -388,18 +393,6 @@ impl Specialists {
         });
         let failed = notes.filter_map(Result::err).next();
         failed.map(|error| format!("{error}: {}", error.source))
-    }
-
-    /// Returns the role files that do not let the adapter serve, though a version is active.
-    #[must_use]
-    pub fn files_without_block(&self, role: &str) -> Vec<std::path::PathBuf> {
-        self.blocks.with(role, &RoleBlock::Absent)
-    }
-
-    /// Returns the role files that switch adapters off, by their block or because they cannot be read.
-    #[must_use]
-    pub fn files_that_switch_off(&self, role: &str) -> Vec<std::path::PathBuf> {
-        self.blocks.with(role, &RoleBlock::Off)
     }
 }
 

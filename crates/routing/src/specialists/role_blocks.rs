@@ -13,7 +13,7 @@ use ::specialist::registry::Entry;
 use ::specialist::role_block::RoleBlock;
 use serde_json::{Map, Value, json};
 
-use super::Stamp;
+use super::{Specialists, Stamp};
 use base::files::{self, Lock, Privacy};
 
 /// What one file says.
@@ -30,6 +30,20 @@ struct Said {
 pub(super) struct RoleBlocks {
     folder: PathBuf,
     known: Mutex<BTreeMap<PathBuf, (Stamp, Said)>>,
+}
+
+impl Specialists {
+    /// Returns the role files that do not let the adapter serve, though a version is active.
+    #[must_use]
+    pub fn files_without_block(&self, role: &str) -> Vec<PathBuf> {
+        self.blocks.with(role, &RoleBlock::Absent)
+    }
+
+    /// Returns the role files that switch adapters off, by their block or because they cannot be read.
+    #[must_use]
+    pub fn files_that_switch_off(&self, role: &str) -> Vec<PathBuf> {
+        self.blocks.with(role, &RoleBlock::Off)
+    }
 }
 
 impl RoleBlocks {

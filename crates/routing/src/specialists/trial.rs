@@ -8,7 +8,8 @@ use ::specialist::shadow::Judgement;
 use serde_json::{Value, json};
 use statistics::sequence;
 
-use super::{OperateError, Operator, Specialists, lock};
+use super::pointing::Change;
+use super::{Moved, OperateError, Operator, Specialists, lock};
 
 /// Who acts when the probes decide.
 const OPERATOR: &str = "(canary)";
@@ -20,6 +21,40 @@ impl Specialists {
         let entry = registry.as_ref().and_then(|registry| registry.entry(role));
         let canary = entry.and_then(|entry| entry.canary.as_ref());
         canary.is_some_and(|canary| canary.version == version)
+    }
+
+    /// Ends the canary of a role at an operator's word, undecided; `None` where there is none.
+    pub(super) fn end_canary(
+        &self,
+        role: &str,
+        operator: Operator<'_>,
+    ) -> Result<Option<Moved>, OperateError> {
+        let mut ended = None;
+        let block_error = self.change(role, operator, |entry| {
+            let Some((canary, active)) = entry.canary.as_ref().zip(entry.active().ok().flatten())
+            else {
+                return Ok(None);
+            };
+            ended = Some(Moved {
+                from: Some(active.id.clone()),
+                to: active.id.clone(),
+                level: active.certified_level.to_string(),
+                claimed: active.claimed,
+                halted: Vec::new(),
+                exam_hash: active.exam_hash.clone(),
+                share: None,
+                ended_canary: Some(canary.version.clone()),
+                compared: None,
+                block_error: None,
+            });
+            let data = json!({ "version_id": canary.version, "outcome": "ended" });
+            let keys = vec![("canary", Value::Null)];
+            Ok(Some(Change::of(Kind::Canary, keys, data)))
+        })?;
+        Ok(ended.map(|moved| Moved {
+            block_error,
+            ..moved
+        }))
     }
 
     /// Ends the canary of a role if its probes decide about it. Hold no lock.

@@ -202,6 +202,10 @@ impl From<OperateError> for Problem {
 }
 
 fn refused(refusal: &Refusal, message: String) -> Problem {
+    let again = match refusal.can_be_forced() {
+        true => "take the exam again, or set `force` and say why",
+        false => "take the exam again",
+    };
     match refusal {
         Refusal::UnknownVersion { .. } => {
             Problem::new(StatusCode::NOT_FOUND, "unknown_version", message)
@@ -216,11 +220,10 @@ fn refused(refusal: &Refusal, message: String) -> Problem {
         Refusal::NotCompared { .. } => conflict("not_compared", message)
             .hint("run one audit on both versions and try again, or set `force` and say why"),
         Refusal::Worse { .. } => conflict("worse", message).hint("set `force` and say why"),
-        Refusal::FailedExam { .. } => {
-            conflict("exam_failed", message).hint("set `force` and say why")
+        Refusal::FailedExam { .. } => conflict("exam_failed", message).hint(again),
+        Refusal::Barred { bar, .. } if bar.is_of_exams() => {
+            conflict("halted_since_exam", message).hint(again)
         }
-        Refusal::Barred { bar, .. } if bar.is_of_exams() => conflict("halted_since_exam", message)
-            .hint("take the exam again, or set `force` and say why"),
         Refusal::Barred { .. } => conflict("may_not_serve", message)
             .hint("lift its halt, or take the exam again and certify it"),
         Refusal::OwnCanary { .. } => conflict("own_canary", message).hint("name another version"),

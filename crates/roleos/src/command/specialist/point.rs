@@ -46,7 +46,7 @@ pub struct Rollback {
     /// The role.
     #[arg(value_name = "ROLE")]
     role: String,
-    /// The version: its id, a beginning of it, or its model's id [default: the one that was active before].
+    /// The version: its id, a beginning of it, or its model's id [default: the one that was active before; a running canary ends instead].
     #[arg(value_name = "VERSION")]
     version: Option<String>,
     #[command(flatten)]
@@ -295,7 +295,13 @@ pub fn rollback(
         return as_json(ui, &args.role, &moved);
     }
     let (role, to) = (shown(&args.role), shown(&moved.to));
-    if moved.from.as_ref() == Some(&moved.to) {
+    let is_active = moved.from.as_ref() == Some(&moved.to);
+    if let Some(canary) = moved.ended_canary.as_ref().filter(|_| is_active) {
+        let (canary, level) = (shown(canary), &moved.level);
+        ui.line(format_args!(
+            "rollback {role}: the canary {canary} ends, undecided; {to} ({level}) stays active"
+        ))?;
+    } else if is_active {
         ui.line(format_args!(
             "{role}: {to} ({}) is active already",
             moved.level

@@ -298,6 +298,13 @@ fn audit_text(audit: &Audit, text: &mut String) {
             audit.agreed, audit.probes
         );
     }
+    if audit.incomparable > 0 {
+        let _ = writeln!(
+            text,
+            "      {WARN}{} probes could not be compared{WARN:#} and neither halt it nor speak for it; `[specialist.agreement]` says how answers are compared",
+            audit.incomparable
+        );
+    }
     let Some(drift) = audit.drift else {
         return;
     };

@@ -69,7 +69,11 @@ fn verdicts_that_cannot_be_compared_are_no_probe() {
             counter: Some(0)
         }
     );
-    assert!(!place.paths.probes.exists());
+    // It counts for nothing, and is told.
+    let [probes, _] = place.open().probes().unwrap();
+    let kinds: Vec<&str> = probes.events.iter().map(|one| one.kind.as_str()).collect();
+    assert_eq!(kinds, ["shadow-probe-dropped"]);
+    assert_eq!(place.open().state().unwrap().probes(ROLE, "v1"), None);
 }
 
 #[test]

@@ -173,6 +173,62 @@ fn a_canary_is_withdrawn_or_becomes_active_by_its_probes() {
     }
 }
 
+/// The finding: it took the active version out and left the canary.
+#[test]
+fn a_rollback_while_a_canary_is_tried_ends_the_canary() {
+    let place = Place::new(1.0);
+    let specialists = place.open();
+    let how = |share| Promotion { force: true, share };
+    specialists
+        .promote(ROLE, "v2", how(None), operator())
+        .unwrap();
+    let canary = how(Some(0.1));
+    specialists.promote(ROLE, "v1", canary, operator()).unwrap();
+    let moved = specialists.rollback(ROLE, None, operator()).unwrap();
+    assert_eq!(
+        (moved.to.as_str(), moved.ended_canary.as_deref()),
+        ("v2", Some("v1"))
+    );
+    let entry = specialists.registry().unwrap().entry(ROLE).unwrap().clone();
+    assert_eq!(
+        (entry.active_version.as_deref(), entry.canary),
+        (Some("v2"), None)
+    );
+    let last = specialists.events().unwrap().events.pop().unwrap();
+    assert_eq!(
+        (last.kind.as_str(), &last.data["outcome"]),
+        ("canary", &json!("ended"))
+    );
+    // Nobody's probes spoke against it, so it may be tried again.
+    specialists.promote(ROLE, "v1", canary, operator()).unwrap();
+    specialists.rollback(ROLE, None, operator()).unwrap();
+    assert_eq!(
+        specialists.rollback(ROLE, None, operator()).unwrap().to,
+        "v1"
+    );
+}
+
+#[test]
+fn a_claimed_level_that_is_refused_is_none_for_operators_either() {
+    for refuse in [false, true] {
+        let mut place = Place::new(1.0);
+        place.settings.refuse_claimed = refuse;
+        let specialists = place.open();
+        let promote = |share| {
+            let how = Promotion { force: true, share };
+            specialists.promote(ROLE, "v2", how, operator()).map(drop)
+        };
+        let beside = || specialists.beside(ROLE, &["v2".to_owned()], false, operator());
+        for done in [beside().map(drop), promote(Some(0.1)), promote(None)] {
+            let is_refused = matches!(
+                done,
+                Err(OperateError::Refused(Refusal::Uncertified { .. }))
+            );
+            assert_eq!((is_refused, done.is_ok()), (refuse, !refuse), "{done:?}");
+        }
+    }
+}
+
 /// The finding: sixty equal requests decided a canary, and gave L3's agreement.
 #[test]
 fn what_is_earned_by_probes_is_counted_by_different_inputs() {
