@@ -34,7 +34,7 @@ const WITH_WORD: &[(&str, &[&str])] = &[
 
 /// Parts of an option's name that say that it loads other settings, or leaves hooks or questions out.
 const LOOSENS: &[&str] = names!(
-    "bare settings setting dangerously bypass yolo hook hooks profile config plugin plugins agents simple"
+    "bare settings setting dangerously bypass yolo hook hooks profile config plugin plugins agents simple safe"
 );
 
 /// Values that leave questions out.

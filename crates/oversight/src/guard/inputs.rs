@@ -27,13 +27,26 @@ const CHANGES: &[&str] = names!(
     modify download touch link chmod truncate apply"
 );
 
+/// Words of a tool's name that say that a whole folder may go.
+const REMOVES: &[&str] = names!("delete remove move rename rm mv unlink rmdir trash erase purge");
+
+/// Words of a tool's name that say that it works in a folder, or changes one file.
+const WORKS: &[&str] = names!(
+    "write put edit create mkdir save append insert copy touch upload download add stage commit run test tests build     compile index open activate scan watch format init clone checkout pull push merge branch start use"
+);
+
+/// Parts of the names of fields that say where something is done, not to what.
+const PLACES: &[&str] = names!(
+    "cwd pwd repo repository root roots workspace workdir worktree directory dir project base"
+);
+
 /// Words of a tool's name that say that a file gets another name.
 const LINKS: &[&str] = names!("link symlink hardlink junction ln mount");
 
 /// Words of a tool's name that say that something is only read.
 const READS: &[&str] = names!(
     "read get list search find fetch view query describe show stat info grep glob tree cat head tail lookup browse \
-    inspect count log status check validate analyze lint preview diff think"
+    inspect count log status check validate analyze lint preview diff think ls exists outline diagnostics"
 );
 
 /// Fields that hold prose: a path alone in them is a question.
@@ -107,7 +120,7 @@ pub(crate) fn touches(
         }
         "Read" => Touch::Read,
         "Write" | "Edit" => Touch::Write,
-        _ if has(&["delete", "remove", "move", "rename"]) => Touch::Tree,
+        _ if has(REMOVES) => Touch::Tree,
         _ if has(LINKS) => Touch::Link,
         _ if has(CHANGES) => Touch::Write,
         _ if has(READS) || is_known(tool) => Touch::Read,
@@ -115,12 +128,9 @@ pub(crate) fn touches(
     };
     walk(input, touch, MAX_DEPTH, &mut found);
     if !is_known(tool) {
-        let plain = if touch == Touch::Tree {
-            Touch::Write
-        } else {
-            touch
-        };
-        every(input, "", plain, &[], MAX_DEPTH, &mut found);
+        let is_tree = touch == Touch::Write && !has(WORKS);
+        let touch = if is_tree { Touch::Tree } else { touch };
+        every(input, "", touch, &[], MAX_DEPTH, &mut found);
     }
     if name.contains("patch") || name.contains("diff") {
         for key in PATCHES {
@@ -152,16 +162,24 @@ fn every(
         return;
     };
     let is_prose = PROSE.contains(&key.to_lowercase().as_str());
-    let touch_here = if is_prose && matches!(touch, Touch::Write | Touch::Link) {
-        Touch::Named
-    } else {
-        touch
+    // What is put together may be something else.
+    let plain = match touch {
+        Touch::Tree => Touch::Write,
+        touch => touch,
+    };
+    let is_place = |part: &String| PLACES.contains(&part.as_str());
+    let touch_here = match touch {
+        Touch::Write | Touch::Link | Touch::Tree if is_prose => Touch::Named,
+        Touch::Tree if parts_of(key).iter().any(is_place) => plain,
+        touch => touch,
     };
     match input {
         Value::String(text) => {
-            found.extend(as_path(text).map(|path| (touch_here, path)));
+            let is_folder = touch_here == Touch::Tree && text.starts_with(['/', '~', '.']);
+            let path = as_path(text).or_else(|| is_folder.then(|| decoded(text)));
+            found.extend(path.map(|path| (touch_here, path)));
             let joined = above.iter().filter_map(|folder| below(folder, text));
-            found.extend(joined.map(|path| (touch, path)));
+            found.extend(joined.map(|path| (plain, path)));
             if is_prose && key != "name" {
                 return;
             }
@@ -176,20 +194,25 @@ fn every(
             let joined = as_path(&parts.join("/")).filter(|_| parts.len() > 1);
             let joined = joined.into_iter().chain(in_parts(&parts));
             found.extend(joined.map(|path| (touch_here, path)));
+            // The words of a command are read as such.
+            let is_command = parts
+                .first()
+                .is_some_and(|first| !first.contains(['/', '.', '~']));
             for item in items {
+                let touch = if is_command { plain } else { touch };
                 every(item, key, touch, above, deeper, found);
             }
         }
         Value::Object(entries) => {
             let mut texts = Vec::new();
             crate::tools::collect_texts(input, &mut texts);
-            found.extend(in_parts(&texts).into_iter().map(|path| (touch, path)));
+            found.extend(in_parts(&texts).into_iter().map(|path| (plain, path)));
             let texts = entries.values().filter_map(Value::as_str);
             let beside: Vec<String> = texts.filter_map(folder).collect();
             for (key, value) in entries {
-                found.extend(as_path(key).map(|path| (touch, path)));
+                found.extend(as_path(key).map(|path| (plain, path)));
                 let joined = above.iter().filter_map(|folder| below(folder, key));
-                found.extend(joined.map(|path| (touch, path)));
+                found.extend(joined.map(|path| (plain, path)));
                 let mut folders: Vec<String> = above.iter().chain(&beside).cloned().collect();
                 folders.extend(folder(key));
                 folders.truncate(MAX_FOLDERS);

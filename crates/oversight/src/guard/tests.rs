@@ -489,71 +489,39 @@ fn tools_that_are_no_shell_are_held_to_the_same() {
 #[test]
 fn patches_and_servers_of_tools_are_held_to_the_same() {
     let (deny, allow) = (Verdict::Deny, Verdict::Allow);
-    check_tool(
-        "apply_patch",
-        &json!({"input":"*** Begin Patch\n*** Add File: .role-os/x\n"}),
-        deny,
-    );
-    check_tool(
-        "apply_patch",
-        &json!({"command":["apply_patch","*** Update File: .claude/settings.json\n"]}),
-        deny,
-    );
-    check_tool(
-        "apply_patch",
-        &json!({"input":"*** Begin Patch\n*** Add File: src/x\n"}),
-        allow,
-    );
-    check_tool(
-        "write_file",
-        &json!({"file_path":".gemini/settings.json"}),
-        deny,
-    );
-    check_tool(
-        "mcp__filesystem__write_file",
-        &json!({"path":".role-os/config.toml"}),
-        deny,
-    );
-    check_tool(
-        "mcp__filesystem__move_file",
-        &json!({"source":"/w/.role-os","destination":"/tmp/x"}),
-        deny,
-    );
-    check_tool(
-        "mcp__filesystem__move_file",
-        &json!({"source":"/w","destination":"/tmp/x"}),
-        deny,
-    );
-    check_tool(
-        "mcp__filesystem__read_multiple_files",
-        &json!({"paths":["a",".role-os/keys/hmac"]}),
-        deny,
-    );
-    check_tool(
-        "mcp__filesystem__read_file",
-        &json!({"path":".claude/settings.json"}),
-        allow,
-    );
-    check_tool(
-        "mcp__fs__edit",
-        &json!({"edits":[{"path":".codex/config.toml"}]}),
-        deny,
-    );
-    let long = "see .role-os/keys\n".repeat(3);
-    check_tool("create", &json!({"path":"a","file_text":long}), allow);
-    check_tool(
-        "mcp__fs__write",
-        &json!({"filePaths":["x",".role-os/a"]}),
-        deny,
-    );
-    check_tool(
-        "shell",
-        &json!({"command":["rm","config.toml"],"workdir":".role-os"}),
-        deny,
-    );
-    check_tool(
-        "shell",
-        &json!({"command":["rm","config.toml"],"workdir":"/w/src"}),
-        allow,
-    );
+    let table = r#"deny apply_patch {"input":"*** Begin Patch\n*** Add File: .role-os/x\n"}
+        deny apply_patch {"command":["apply_patch","*** Update File: .claude/settings.json\n"]}
+        allow apply_patch {"input":"*** Begin Patch\n*** Add File: src/x\n"}
+        deny write_file {"file_path":".gemini/settings.json"}
+        deny mcp__filesystem__write_file {"path":".role-os/config.toml"}
+        deny mcp__filesystem__move_file {"source":"/w/.role-os","destination":"/tmp/x"}
+        deny mcp__filesystem__move_file {"source":"/w","destination":"/tmp/x"}
+        deny mcp__filesystem__read_multiple_files {"paths":["a",".role-os/keys/hmac"]}
+        allow mcp__filesystem__read_file {"path":".claude/settings.json"}
+        deny mcp__fs__edit {"edits":[{"path":".codex/config.toml"}]}
+        allow create {"path":"a","file_text":"see .role-os/keys\nsee .role-os/keys\n"}
+        deny mcp__fs__write {"filePaths":["x",".role-os/a"]}
+        deny shell {"command":["rm","config.toml"],"workdir":".role-os"}
+        allow shell {"command":["rm","config.toml"],"workdir":"/w/src"}"#;
+    for line in table.lines() {
+        let parts: Vec<&str> = line.trim().splitn(3, ' ').collect();
+        let expected = if parts[0] == "deny" { deny } else { allow };
+        check_tool(parts[1], &serde_json::from_str(parts[2]).unwrap(), expected);
+    }
+    // A tool that is not known to read may remove what it is given.
+    for path in ".git .claude .role-os /w . ~ / /home/me/.claude".split(' ') {
+        for call in "rm:path mv:source unlink:file remove:p rename:old zap:x".split(' ') {
+            let (name, field) = call.split_once(':').unwrap();
+            check_tool(name, &json!({field: path, "new": "q"}), deny);
+        }
+        for name in "list ls get_tree searchFiles stat git_status git_log git_diff".split(' ') {
+            check_tool(name, &json!({"path": path}), allow);
+        }
+    }
+    for field in "cwd repo_path directory root workspace projectRoot".split(' ') {
+        let input = json!({field: "/w", "a": "/w/src", "text": "/w"});
+        check_tool("mcp__x__zap", &input, allow);
+    }
+    let input = json!({"repo_path": "/w", "files": ["."]});
+    check_tool("mcp__git__git_add", &input, allow);
 }

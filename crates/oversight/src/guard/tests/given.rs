@@ -364,7 +364,7 @@ deny mcp__x__exec {"argv": ["rm", "-rf", ".git"]}
 deny mcp__x__exec {"command": ["sudo", ["rm", "-rf"], [".git"]]}
 ask mcp__x__do {"words": ["rm", "-rf", ".git"]}
 ask mcp__x__do {"a": {"b": "cat .role-os/keys/hmac"}}
-ask mcp__x__do {"a": "rm", "b": "-rf", "path": ".git"}
+deny mcp__x__do {"a": "rm", "b": "-rf", "path": ".git"}
 deny mcp__x__do {"env": {"A": "1"}, "run": {"program": "bash", "args": ["-c", "cat .role-os/keys/hmac"]}}
 deny mcp__x__do {"path": ".claude/settings", "ext": "json"}
 deny mcp__x__do {"dir": ".claude", "ext": "json", "stem": "settings"}

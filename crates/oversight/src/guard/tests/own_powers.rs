@@ -80,6 +80,7 @@ fn another_agent_with_other_settings_or_without_hooks_is_refused() {
     all(
         &[
             "claude --bare -p x",
+            "claude --safe-mode -p x",
             "claude --settings x.json -p y",
             "claude --settings=x.json -p y",
             "claude --setting-sources user -p x",
