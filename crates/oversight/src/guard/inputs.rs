@@ -162,17 +162,7 @@ fn every(
         return;
     };
     let is_prose = PROSE.contains(&key.to_lowercase().as_str());
-    // What is put together may be something else.
-    let plain = match touch {
-        Touch::Tree => Touch::Write,
-        touch => touch,
-    };
-    let is_place = |part: &String| PLACES.contains(&part.as_str());
-    let touch_here = match touch {
-        Touch::Write | Touch::Link | Touch::Tree if is_prose => Touch::Named,
-        Touch::Tree if parts_of(key).iter().any(is_place) => plain,
-        touch => touch,
-    };
+    let (plain, touch_here) = softer(key, touch, is_prose);
     match input {
         Value::String(text) => {
             let is_folder = touch_here == Touch::Tree && text.starts_with(['/', '~', '.']);
@@ -227,6 +217,21 @@ fn every(
         }
         _ => {}
     }
+}
+
+/// Returns what is done to a path that is put together, which may be something else, and to one in a field of this name.
+fn softer(key: &str, touch: Touch, is_prose: bool) -> (Touch, Touch) {
+    let plain = match touch {
+        Touch::Tree => Touch::Write,
+        touch => touch,
+    };
+    let is_place = |part: &String| PLACES.contains(&part.as_str());
+    let here = match touch {
+        Touch::Write | Touch::Link | Touch::Tree if is_prose => Touch::Named,
+        Touch::Tree if parts_of(key).iter().any(is_place) => plain,
+        touch => touch,
+    };
+    (plain, here)
 }
 
 /// Returns the protected paths whose parts these strings are: two or three of them, in any order.
