@@ -337,7 +337,7 @@ mod tests {
         ] {
             assert!(!is_bearable_braces(word), "{word}");
             let begun = std::time::Instant::now();
-            let _ = crate::lower::program(&format!("echo {word} >/"));
+            drop(crate::lower::program(&format!("echo {word} >/")));
             assert!(begun.elapsed().as_secs() < 5, "{word}");
         }
         let json = format!("'{}'", nested("{\"a\":"));
