@@ -372,7 +372,7 @@ impl Request {
         let mut fit = Fit::No;
         for address in &self.addresses {
             let parts: Vec<&str> = address.split('/').collect();
-            // Whoever calls an address that is not known is not asked about it, unless a pattern of curl hides it.
+            // An unknown address is not asked about, unless a pattern of curl hides it.
             if parts
                 .first()
                 .is_some_and(|host| !has_hole(host) || is_hidden(host, &wanted))

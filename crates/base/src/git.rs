@@ -217,6 +217,33 @@ impl Git {
             .to_owned())
     }
 
+    /// Returns the first `limit` bytes of the patch between two trees below these paths, in the form in which bundles and
+    /// suites hold it.
+    pub fn patch(
+        &self,
+        from: &str,
+        to: &str,
+        paths: &[&str],
+        limit: usize,
+    ) -> Result<Printed, GitError> {
+        let form = [
+            "diff-tree",
+            "-r",
+            "-p",
+            "--binary",
+            "--full-index",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+        ];
+        let trees = [from, to, "--"];
+        let arguments = form.iter().chain(&trees).chain(paths);
+        self.run_up_to(arguments, &[], limit)
+    }
+
     /// Returns the first `limit` bytes that the command prints; the rest is read and dropped.
     pub fn run_up_to<A: AsRef<OsStr>>(
         &self,

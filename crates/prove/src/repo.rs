@@ -120,22 +120,7 @@ impl Repo {
     /// # Errors
     /// One of them is missing, or the patch is too large.
     pub fn patch(&self, from: &str, to: &str) -> Result<Vec<u8>, GitError> {
-        let arguments = [
-            "diff-tree",
-            "-r",
-            "-p",
-            "--binary",
-            "--full-index",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-color",
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-            from,
-            to,
-        ];
-        let printed = self.git.run_up_to(arguments, &[], MAX_PATCH)?;
+        let printed = self.git.patch(from, to, &[], MAX_PATCH)?;
         if printed.truncated {
             return Err(GitError::new(
                 "diff-tree",

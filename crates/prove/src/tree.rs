@@ -237,22 +237,7 @@ impl Trees {
             &paths,
         )?;
         let after = git.line(["write-tree", "--missing-ok"])?;
-        let arguments = [
-            "diff-tree",
-            "-r",
-            "-p",
-            "--binary",
-            "--full-index",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-color",
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-            tree,
-            &after,
-        ];
-        let printed = git.run_up_to(arguments, &[], MAX_PATCH)?;
+        let printed = git.patch(tree, &after, &[], MAX_PATCH)?;
         Ok(Changed {
             patch: printed.bytes,
             is_cut: printed.truncated,

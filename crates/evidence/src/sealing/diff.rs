@@ -56,22 +56,7 @@ pub fn take(top: &Path, base: Option<&str>, limit: usize) -> Result<Diff, GitErr
     names.extend(OURS);
     let listed = git.run(names, &[])?;
     let files = listed.iter().filter(|byte| **byte == 0).count();
-    let mut arguments = vec![
-        "diff-tree",
-        "-r",
-        "-p",
-        "--binary",
-        "--full-index",
-        "--no-renames",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-color",
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
-    ];
-    arguments.extend([&base, &tree, "--"]);
-    arguments.extend(OURS);
-    let printed = git.run_up_to(arguments, &[], limit)?;
+    let printed = git.patch(&base, &tree, &OURS, limit)?;
     let mut text = printed.bytes;
     if printed.truncated {
         let end = last_file(&text);
