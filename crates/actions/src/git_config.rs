@@ -1,4 +1,20 @@
-//! Reads a file of git's settings.
+//! Reads a file of git's settings; says which of them git runs.
+
+use shell::words::names;
+
+/// Settings whose value git gives to a shell.
+const RUN_SETTINGS: &[&str] = names!(
+    "core.editor core.pager core.sshcommand core.fsmonitor core.askpass core.gitproxy diff.external sequence.editor \
+    gpg.program credential.helper interactive.difffilter uploadpack.packobjectshook sendemail.smtpserver web.browser \
+    init.templatedir gpg.ssh.program gpg.ssh.defaultkeycommand man.viewer sendemail.tocmd sendemail.cccmd \
+    core.alternaterefscommand gc.recentobjectshook"
+);
+
+/// Endings of settings of the same kind, as in `filter.x.clean`.
+const RUN_ENDINGS: &[&str] = names!(
+    ".clean .smudge .process .cmd .command .textconv .driver .helper .editor .pager .program .sshcommand .uploadpack \
+    .receivepack command cmd hook"
+);
 
 /// Returns the keys and values of a text of settings, keys in lower case.
 #[must_use]
@@ -52,6 +68,26 @@ fn unquoted(value: &str) -> String {
         }
     }
     text.trim_end().to_owned()
+}
+
+/// Returns `true` for a setting that names a file of further settings.
+#[must_use]
+pub fn is_include(key: &str) -> bool {
+    key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"))
+}
+
+/// Returns `true` if git runs the value of the setting.
+#[must_use]
+pub fn is_run(key: &str, value: &str) -> bool {
+    // `submodule.x.update = !command` and its kin; an alias runs only when it is called.
+    if value.starts_with('!') && !key.starts_with("alias.") {
+        return true;
+    }
+    let of_tool = ["difftool.", "mergetool.", "man.", "browser."];
+    (key.starts_with("pager.") && key != "pager.branch")
+        || RUN_SETTINGS.contains(&key)
+        || (key.ends_with(".path") && of_tool.iter().any(|start| key.starts_with(start)))
+        || RUN_ENDINGS.iter().any(|ending| key.ends_with(ending))
 }
 
 #[cfg(test)]

@@ -230,15 +230,16 @@ pub fn absolute(directory: &str, path: &str) -> String {
 
 /// Whether a path has nothing to take out: most are like that.
 fn is_straight(path: &str) -> bool {
-    let mut parts = path.split('/');
-    parts.next() == Some("") && parts.all(|part| !matches!(part, "" | "." | ".."))
+    let mut parts = path.as_bytes().split(|byte| *byte == b'/');
+    parts.next() == Some(b"") && parts.all(|part| !matches!(part, b"" | b"." | b".."))
 }
 
 /// The last part of a path.
 #[must_use]
 pub fn base_name(path: &str) -> &str {
     let path = path.trim_end_matches('/');
-    path.rsplit_once('/').map_or(path, |(_, name)| name)
+    let slash = path.bytes().rposition(|byte| byte == b'/');
+    slash.map_or(path, |slash| path.get(slash + 1..).unwrap_or_default())
 }
 
 /// The directory of a path.

@@ -2,6 +2,8 @@
 //! they run, and by the processes above it. It recognises; what follows from it is the caller's business.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
 use crate::environment;
@@ -23,7 +25,12 @@ pub(crate) const MARKS: &[(&str, &str)] = &[
     ("ANTIGRAVITY_AGENT", "Antigravity"),
     ("AMP_CURRENT_THREAD_ID", "Amp"),
     ("GOOSE_TERMINAL", "Goose"),
+    ("ROLEOS_WATCH", SUPERVISED),
 ];
+
+/// The supervisor of a command calls itself so, whatever the command is.
+const SUPERVISOR: &str = "roleos-watch";
+const SUPERVISED: &str = "a supervised command";
 
 /// The mark that several agents share; its value names the agent.
 pub(crate) const SHARED_MARK: &str = "AI_AGENT";
@@ -67,8 +74,38 @@ pub struct AgentAbove {
 /// The agent below which this process runs, if there is one.
 #[must_use]
 pub fn find() -> Option<AgentAbove> {
+    // A person whose machine hides the processes above is not locked out.
     by_marks(environment::agent_mark)
-        .or_else(|| by_ancestors(Path::new("/proc"), std::process::id()))
+        .or_else(|| by_ancestors(Path::new("/proc"), std::process::id()).unwrap_or_default())
+}
+
+/// The agent below which another process of this user runs, by its variables and by the processes above it.
+///
+/// # Errors
+/// It cannot be told: the process has ended, or hides its variables.
+pub fn find_above(process: u32) -> io::Result<Option<AgentAbove>> {
+    let proc = Path::new("/proc");
+    let environ = read(&proc.join(process.to_string()).join("environ"))?;
+    if environ.is_empty() {
+        // So does one that has ended and was not waited for.
+        return Err(io::Error::other("the process shows no variables"));
+    }
+    match by_marks(|name| marked_in(&environ, name)) {
+        Some(above) => Ok(Some(above)),
+        None => by_ancestors(proc, process),
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    files::read(path, MAX_COMMAND_LINE).map_err(|error| error.source)
+}
+
+/// The value of a variable in the form in which the system shows another process's.
+fn marked_in(environ: &[u8], name: &str) -> Option<OsString> {
+    environ.split(|&byte| byte == 0).find_map(|variable| {
+        let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        Some(OsString::from_vec(value.to_vec()))
+    })
 }
 
 fn by_marks(lookup: impl Fn(&str) -> Option<OsString>) -> Option<AgentAbove> {
@@ -87,31 +124,42 @@ fn by_marks(lookup: impl Fn(&str) -> Option<OsString>) -> Option<AgentAbove> {
     })
 }
 
-fn by_ancestors(proc: &Path, start: u32) -> Option<AgentAbove> {
-    let mut process = parent_of(proc, start)?;
+fn by_ancestors(proc: &Path, start: u32) -> io::Result<Option<AgentAbove>> {
+    let (_, mut process) = name_and_parent(proc, start)?;
     for _ in 0..MAX_DEPTH {
         if process == 0 {
             break;
         }
-        let folder = proc.join(process.to_string());
-        let line = files::read(&folder.join("cmdline"), MAX_COMMAND_LINE).unwrap_or_default();
+        let line = read(&proc.join(process.to_string()).join("cmdline"))?;
+        let (name, parent) = name_and_parent(proc, process)?;
+        if name == SUPERVISOR {
+            return Ok(Some(AgentAbove {
+                agent: SUPERVISED.to_owned(),
+                shown_by: format!("process {process} above this one is its supervisor"),
+            }));
+        }
         if let Some(agent) = agent_of(&line) {
-            return Some(AgentAbove {
+            return Ok(Some(AgentAbove {
                 agent: agent.to_owned(),
                 shown_by: format!("process {process} above this one is {agent}"),
-            });
+            }));
         }
-        process = parent_of(proc, process)?;
+        process = parent;
     }
-    None
+    Ok(None)
 }
 
 /// The parent stands behind the program's name, which is in brackets and may itself hold any.
-fn parent_of(proc: &Path, process: u32) -> Option<u32> {
-    let stat = files::read(&proc.join(process.to_string()).join("stat"), 4096).ok()?;
+fn name_and_parent(proc: &Path, process: u32) -> io::Result<(String, u32)> {
+    let stat = read(&proc.join(process.to_string()).join("stat"))?;
     let text = String::from_utf8_lossy(&stat);
-    let (_, after) = text.rsplit_once(')')?;
-    after.split_ascii_whitespace().nth(1)?.parse().ok()
+    let parse = || {
+        let (before, after) = text.rsplit_once(')')?;
+        let (_, name) = before.split_once('(')?;
+        let parent = after.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        Some((name.to_owned(), parent))
+    };
+    parse().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
 fn agent_of(command_line: &[u8]) -> Option<&'static str> {
@@ -186,10 +234,17 @@ mod tests {
             let put = |name: &str, text: String| {
                 files::write(&folder.join(name), text.as_bytes(), files::Privacy::Shared).unwrap();
             };
-            put("cmdline", line.replace(' ', "\0"));
-            put("stat", format!("{number} (a) b) S {parent} 1 1"));
+            // The supervisor shows no words.
+            let (name, words) = match *line {
+                SUPERVISOR => (SUPERVISOR, String::new()),
+                line => ("a) b", line.replace(' ', "\0")),
+            };
+            put("cmdline", words);
+            put("stat", format!("{number} ({name}) S {parent} 1 1"));
         }
-        by_ancestors(proc.path(), 1).map(|above| above.agent)
+        by_ancestors(proc.path(), 1)
+            .unwrap()
+            .map(|above| above.agent)
     }
 
     #[test]
@@ -219,6 +274,33 @@ mod tests {
             tree(&["roleos", "sh", "script", "codex exec"]).unwrap(),
             "Codex"
         );
+        assert_eq!(tree(&["roleos", "sh", SUPERVISOR]).unwrap(), SUPERVISED);
+    }
+
+    #[test]
+    fn another_process_is_recognised_by_its_variables_and_its_ancestors() {
+        let environ = b"A=B\0CLAUDECODE=1\0CLAUDECODES=2\0";
+        assert_eq!(marked_in(environ, "CLAUDECODE").unwrap(), "1");
+        assert_eq!(marked_in(environ, "CODE"), None);
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .env("GEMINI_CLI", "1")
+            .spawn()
+            .unwrap();
+        // Until the program runs, the process has the variables of this one, or none.
+        let since = std::time::Instant::now();
+        let mut above = None;
+        while above.is_none() && since.elapsed().as_secs() < 10 {
+            above = find_above(child.id()).unwrap_or_default();
+            above = above.filter(|above| above.agent == "Gemini CLI");
+        }
+        child.kill().unwrap();
+        // It has ended and was not waited for; then it is gone.
+        while find_above(child.id()).is_ok() && since.elapsed().as_secs() < 20 {}
+        assert!(find_above(child.id()).is_err());
+        child.wait().unwrap();
+        assert!(find_above(child.id()).is_err());
+        assert!(above.is_some());
     }
 
     #[test]
@@ -234,6 +316,6 @@ mod tests {
             tree(&["roleos", "/opt/cursor/cursor --type=renderer"]),
             None
         );
-        assert_eq!(by_ancestors(Path::new("/nowhere"), 1), None);
+        assert!(by_ancestors(Path::new("/nowhere"), 1).is_err());
     }
 }

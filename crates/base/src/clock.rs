@@ -9,11 +9,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
     reason = "this is the clock that everybody else is given"
 )]
 pub fn now_ns() -> u64 {
-    SystemTime::now()
+    let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .ok()
         .and_then(|since| u64::try_from(since.as_nanos()).ok())
-        .unwrap_or(0)
+        .unwrap_or(0);
+    now.saturating_sub(behind_ns())
+}
+
+/// Lets trials set the clock back. A release build does not know the variable.
+#[cfg(debug_assertions)]
+fn behind_ns() -> u64 {
+    let seconds = crate::environment::agent_mark("ROLEOS_TEST_CLOCK_BEHIND");
+    let seconds = seconds.and_then(|seconds| seconds.to_str()?.parse::<u64>().ok());
+    seconds.unwrap_or(0).saturating_mul(1_000_000_000)
+}
+
+#[cfg(not(debug_assertions))]
+fn behind_ns() -> u64 {
+    0
 }
 
 /// `2026-02-15T09:30:00Z` with as many decimals as the time has.

@@ -20,28 +20,37 @@ use crate::workspace::Workspace;
 
 use self::acceptance::Acceptance;
 use self::gateway::Gateway;
+use self::notify::{Notify, Telemetry};
 use self::oversight::Oversight;
+use self::retention::Retention;
 use self::selection::Selection;
+use self::ship::Ship;
 use self::specialist::{Fallback, Privacy, Specialist};
+use self::store::Store;
 use self::trusted_key::TrustedKey;
 use self::within::Within;
 
 pub mod acceptance;
 pub mod fraction;
 pub mod gateway;
+pub mod listing;
+pub mod notify;
 pub mod oversight;
 mod own_action;
 pub mod prices;
 #[cfg(any(test, feature = "reference"))]
 mod reference;
+pub mod retention;
 pub mod selection;
+pub mod ship;
 pub mod specialist;
+pub mod store;
 pub mod trust;
 pub mod trusted_key;
 pub mod within;
 
 #[cfg(any(test, feature = "reference"))]
-pub use reference::reference_markdown;
+pub use reference::{reference_markdown, schema_text};
 
 /// Longest settings file that is read; a clone may bring one, so its size is not to be trusted.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -73,6 +82,17 @@ pub struct Config {
     pub gateway: Gateway,
     /// Catalogs on other machines.
     pub catalog: Catalog,
+    /// The archive of a team to which evidence is sent.
+    pub ship: Ship,
+    /// How long `roleos prune` keeps each kind of log.
+    pub retention: Retention,
+    /// Spans of what happens here, for a collector.
+    pub telemetry: Telemetry,
+    /// Webhooks that are told when something needs a person.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notify: Vec<Notify>,
+    /// The database that a team shares.
+    pub store: Store,
     /// Settings of an unconfirmed file that do not hold.
     #[serde(skip)]
     #[cfg_attr(any(test, feature = "reference"), schemars(skip))]
@@ -274,10 +294,10 @@ impl ConfigError {
                 "`ROLEOS_CONFIG` must name a readable text file; without it `.role-os/config.toml` is read if it exists"
             }
             Self::Setting { place, .. } if place.key.is_some() => {
-                "`docs/config.md` lists every setting with its range; a line that is removed means the default"
+                "correct or remove that line; `roleos help config` shows every setting with its section and range"
             }
             Self::Setting { .. } => {
-                "the file must be TOML; `docs/config.md` shows one with every default"
+                "correct the line: the file must be TOML, as `roleos help config` shows it"
             }
         }
     }

@@ -1,7 +1,6 @@
 //! Reading with a limit, writing so that a crash leaves the old file or the new one, and locks between processes.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, PermissionsExt as _};
@@ -10,73 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{OFlags, fcntl_setfl};
 
+pub use self::error::{Action, FileError};
 pub use self::lock::{Lock, wait_at_most};
 use self::place::Place;
 pub(crate) use self::place::open_itself;
 pub use self::place::{is_link, metadata, open, open_log, read_dir, remove_file, rename};
 
 pub mod below;
+mod error;
 pub mod lock;
 mod place;
-
-/// What was attempted with a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Look at it; nothing changes.
-    Read,
-    /// Replace it.
-    Write,
-    /// Add to its end.
-    Append,
-    /// Give it its final name.
-    Name,
-    /// Make a directory.
-    MakeDirectory,
-    /// Keep others out.
-    Lock,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Append => "append to",
-            Self::Name => "name",
-            Self::MakeDirectory => "make the directory",
-            Self::Lock => "lock",
-        })
-    }
-}
-
-/// A file operation that failed, with the file.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {action} `{}`", path.display())]
-pub struct FileError {
-    /// What was attempted.
-    pub action: Action,
-    /// The file.
-    pub path: PathBuf,
-    /// What the system said.
-    pub source: io::Error,
-}
-
-impl FileError {
-    /// Names the operation and the file.
-    pub fn new(action: Action, path: &Path, source: io::Error) -> Self {
-        Self {
-            action,
-            path: path.to_owned(),
-            source,
-        }
-    }
-
-    /// Returns `true` if a symbolic link is in the way.
-    #[must_use]
-    pub fn is_link(&self) -> bool {
-        is_link(&self.source)
-    }
-}
 
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -305,14 +247,15 @@ pub fn append(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         .and_then(|place| place.open_regular(flags, mode(Privacy::Shared)))
         .map_err(fail)?;
     let length = file.metadata().map_err(fail)?.len();
+    // Before the bytes: an error behind them would deny what is there.
+    if length == 0 {
+        sync_directory(parent(path)).map_err(fail)?;
+    }
     let appended = file.write_all(bytes).and_then(|()| file.sync_data());
     if let Err(error) = appended {
         // A disk that is full takes a part of the bytes.
         file.set_len(length).ok();
         return Err(fail(error));
-    }
-    if length == 0 {
-        sync_directory(parent(path)).map_err(fail)?;
     }
     Ok(())
 }
@@ -422,14 +365,15 @@ pub fn append_line(path: &Path, line: &str, durable: bool) -> Result<Tail, FileE
         bytes.push(b'\n');
     }
     bytes.extend_from_slice(line.as_bytes());
+    // Before the line: an error behind it would deny what is there.
+    if length == 0 && durable {
+        sync_directory(parent(path)).map_err(fail)?;
+    }
     let synced = |file: &File| if durable { file.sync_data() } else { Ok(()) };
     if let Err(error) = file.write_all(&bytes).and_then(|()| synced(&file)) {
         // A disk that is full takes a part of the bytes.
         file.set_len(length).ok();
         return Err(fail(error));
-    }
-    if length == 0 && durable {
-        sync_directory(parent(path)).map_err(fail)?;
     }
     Ok(tail)
 }

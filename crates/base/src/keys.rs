@@ -2,7 +2,10 @@
 //!
 //! The newest key of an algorithm signs; all of them, and every `*.pub` beside them that the user confirmed, are believed.
 
+mod making;
 pub(crate) mod secret_hex;
+
+pub use making::{create, create_missing, make_home, rotate};
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,10 +17,8 @@ use witness::evidence::Signers;
 use witness::key::{HmacKey, KeyId, Keyring, PublicKey, SigningKey};
 use zeroize::Zeroizing;
 
-use crate::clock;
-use crate::files::{self, Action, FileError, Lock, Privacy};
-use crate::sealed_files;
-use crate::trust::{self, Doubt, Trust};
+use crate::files::{self, Action, FileError};
+use crate::trust::{Doubt, Trust};
 use crate::workspace::Workspace;
 
 /// Whom to believe about a ledger.
@@ -100,6 +101,9 @@ pub enum KeyError {
         /// Why.
         doubt: Doubt,
     },
+    /// The new keys are written down, and not all of them have their files.
+    #[error("the new keys are not all in their places yet")]
+    Unfinished(#[source] Box<Self>),
     /// The system gave no random bytes.
     #[error("cannot get random bytes from the system: {0}")]
     NoRandomness(String),
@@ -262,76 +266,6 @@ impl KeyStore {
         });
         hmac.chain(signing).chain(others).collect()
     }
-}
-
-/// Makes a key of 32 random bytes; from then on it signs, and the older ones still verify.
-///
-/// # Errors
-/// There is no randomness, or the file cannot be written.
-pub fn create(workspace: &Workspace, algorithm: Algorithm) -> Result<KeyInfo, KeyError> {
-    let directory = &workspace.keys_dir();
-    let mut secret = Zeroizing::new([0_u8; 32]);
-    getrandom::fill(secret.as_mut_slice())
-        .map_err(|error| KeyError::NoRandomness(error.to_string()))?;
-    let public = (algorithm == Algorithm::Ed25519).then(|| SigningKey::new(&secret).public());
-    let id = public.map_or_else(|| HmacKey::new(secret.as_slice()).id(), |key| key.id());
-    let file = KeyFile {
-        format: FORMAT.to_owned(),
-        id: id.to_string(),
-        algorithm,
-        created: clock::text(clock::now_ns()),
-        secret: Zeroizing::new(secret.to_vec()),
-    };
-    let mut text = Zeroizing::new(serde_json::to_vec_pretty(&file).unwrap_or_default());
-    text.push(b'\n');
-
-    make_home(directory)?;
-    trust::record_keys(workspace, &[id.to_string()])?;
-    if let Some(public) = public {
-        let path = directory.join(format!("{id}.pub"));
-        let line = public_line(&public);
-        sealed_files::announce(workspace.state(), &path, Some(line.as_bytes()))?;
-        files::write(&path, line.as_bytes(), Privacy::Shared)?;
-    }
-    let path = directory.join(format!("{id}.key"));
-    sealed_files::announce(workspace.state(), &path, Some(&text))?;
-    files::write(&path, &text, Privacy::Secret)?;
-    Ok(KeyInfo {
-        id,
-        algorithm,
-        created: file.created,
-        public,
-        signs: true,
-    })
-}
-
-/// Makes the keys that are missing, and says which those were. Two processes that start together make them once.
-///
-/// # Errors
-/// A key cannot be read or made.
-pub fn create_missing(workspace: &Workspace) -> Result<(KeyStore, Vec<Algorithm>), KeyError> {
-    let store = KeyStore::open(workspace)?;
-    if store.missing().is_empty() {
-        return Ok((store, Vec::new()));
-    }
-    let directory = workspace.keys_dir();
-    make_home(&directory)?;
-    let _alone = Lock::take(&directory.join(".lock"))?;
-    let missing = KeyStore::open(workspace)?.missing();
-    for algorithm in &missing {
-        create(workspace, *algorithm)?;
-    }
-    Ok((KeyStore::open(workspace)?, missing))
-}
-
-/// The directory of the keys: closed to others, and ignored by git, so that `git add` takes no secret along.
-pub fn make_home(directory: &Path) -> Result<(), FileError> {
-    files::make_directory(directory, Privacy::Secret)?;
-    let ignore = directory.join(".gitignore");
-    if ignore.exists() {
-        return Ok(());
-    }
-    files::write(&ignore, b"*\n", Privacy::Shared)
 }
 
 /// The text of a `.pub` file, which may be given to others.

@@ -2,7 +2,7 @@
 //!
 //! | area | modules |
 //! |---|---|
-//! | machine | [`files`], [`clock`], [`chance`], [`environment`], [`process`], [`liveness`], [`agents_above`], [`ownership`] |
+//! | machine | [`files`], [`clock`], [`chance`], [`environment`], [`logs`], [`process`], [`liveness`], [`agents_above`], [`ownership`] |
 //! | workspace | [`workspace`], [`specialist_paths`], [`starter`], [`installed`], [`insertion`], [`running`] |
 //! | settings | [`config`], [`settings_edit`], [`prices`] |
 //! | trust | [`trust_store`], [`trust`], [`sealed_files`], [`keys`], [`approval_key`], [`receipts`], [`grants`], [`pins`] |
@@ -16,7 +16,6 @@ pub mod approval_key;
 pub mod chance;
 pub mod clean;
 pub mod clock;
-pub mod command_lookup;
 pub mod config;
 pub mod environment;
 pub mod files;
@@ -27,6 +26,7 @@ pub mod insertion;
 pub mod installed;
 pub mod keys;
 pub mod liveness;
+pub mod logs;
 pub mod ownership;
 pub mod pins;
 pub mod prices;
@@ -44,6 +44,8 @@ pub mod starter;
 pub mod trust;
 pub mod trust_store;
 pub mod workspace;
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest as _, Sha256};
 use witness::wire::TaskId;
@@ -70,7 +72,24 @@ pub fn digest(bytes: &[u8]) -> [u8; 32] {
 /// A task id that nobody has used: a UUID of version 7, which sorts by time.
 #[must_use]
 pub fn fresh_task_id() -> TaskId {
-    TaskId(uuid::Uuid::now_v7().into_bytes())
+    TaskId(fresh_uuid().into_bytes())
+}
+
+/// A UUID of version 7 that nobody has used. Where the machine gives no randomness, it is made from the process, the time
+/// and a count: an id is no secret.
+#[must_use]
+pub fn fresh_uuid() -> uuid::Uuid {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let now = clock::now_ns();
+    let mut random = [0; 10];
+    if getrandom::fill(&mut random).is_err() {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let origin = format!("{} {now} {count}", std::process::id());
+        for (byte, made) in random.iter_mut().zip(digest(origin.as_bytes())) {
+            *byte = made;
+        }
+    }
+    uuid::Builder::from_unix_timestamp_millis(now / 1_000_000, &random).into_uuid()
 }
 
 /// HMAC-SHA256 of bytes in hex, and a name by which the key is known without giving it away.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::config::oversight::{Dollars, Price};
+use crate::settings_edit::Change;
 
 /// Tokens of one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,8 +106,14 @@ impl<'a> Prices<'a> {
         Some(u64::try_from((sum + 500_000) / 1_000_000).unwrap_or(u64::MAX))
     }
 
-    /// The price under the model's own name, else under the longest beginning of it. Providers put their own name in
-    /// front: `anthropic/…`, `us.anthropic.…`.
+    /// Returns `true` if the model has a price.
+    #[must_use]
+    pub fn knows(&self, model: &str) -> bool {
+        self.of(model).is_some()
+    }
+
+    /// The price under the model's own name, else under the longest beginning of it; a `*` at the end of a beginning is
+    /// optional. Providers put their own name in front: `anthropic/…`, `us.anthropic.…`.
     pub(crate) fn of(&self, model: &str) -> Option<Price> {
         let own = self.set.get(model);
         let begun = || {
@@ -114,14 +121,89 @@ impl<'a> Prices<'a> {
             let inner = model.match_indices(['/', '.']).filter_map(behind);
             let names = std::iter::once(model).chain(inner);
             let fits = names.flat_map(|name| {
-                let set = self.set.iter();
-                set.filter(move |(key, _)| !key.is_empty() && name.starts_with(&***key))
+                let families = self.set.iter().map(|(key, price)| (family(key), price));
+                families.filter(move |(key, _)| !key.is_empty() && name.starts_with(*key))
             });
             fits.max_by_key(|(key, _)| key.len())
                 .map(|(_, price)| price)
         };
         own.or_else(begun).copied()
     }
+}
+
+/// Returns the beginning of the names that a key stands for.
+fn family(key: &str) -> &str {
+    key.strip_suffix('*').unwrap_or(key)
+}
+
+/// Why a price list cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the price list{}: {why}", key.iter().map(|key| format!(", model `{key}`")).collect::<String>())]
+pub struct ListError {
+    key: Option<String>,
+    why: String,
+}
+
+/// Reads a price list: TOML or JSON, with the models at the top or under `oversight.prices`.
+///
+/// # Errors
+/// It is neither, or an entry is not a price.
+pub fn read_list(text: &str) -> Result<BTreeMap<String, Price>, ListError> {
+    let whole = |why: String| ListError { key: None, why };
+    let value: serde_json::Value = if text.trim_start().starts_with('{') {
+        serde_json::from_str(text).map_err(|error| whole(error.to_string()))?
+    } else {
+        toml::from_str(text).map_err(|error: toml::de::Error| whole(error.message().to_owned()))?
+    };
+    let models = value.pointer("/oversight/prices").unwrap_or(&value);
+    let models = models.as_object().into_iter().flatten();
+    let prices: BTreeMap<String, Price> = models
+        .map(|(key, price)| {
+            let price = Price::deserialize(price).map_err(|error| ListError {
+                key: Some(key.clone()),
+                why: error.to_string(),
+            })?;
+            Ok((key.clone(), price))
+        })
+        .collect::<Result<_, ListError>>()?;
+    if prices.is_empty() {
+        return Err(whole("it names no model".to_owned()));
+    }
+    Ok(prices)
+}
+
+/// Returns the changes that put a price list into the settings. A new price takes the place of the old one of the same
+/// model or family, however that was spelt; everything else stays.
+#[must_use]
+pub fn changes(set: &BTreeMap<String, Price>, list: &BTreeMap<String, Price>) -> Vec<Change> {
+    let key = |model: &str| format!("oversight.prices.{}", serde_json::Value::from(model));
+    let mut changes = Vec::new();
+    for (model, price) in list {
+        let same = |old: &&String| *old != model && family(old) == family(model);
+        changes.extend(set.keys().filter(same).map(|old| Change {
+            key: key(old),
+            value: None,
+        }));
+        if set.get(model) != Some(price) {
+            changes.push(Change::set(key(model), price_text(price)));
+        }
+    }
+    changes
+}
+
+/// Returns a price as an inline table.
+fn price_text(price: &Price) -> String {
+    let parts = [
+        ("input", price.input),
+        ("output", price.output),
+        ("cache_read", price.cache_read),
+        ("cache_write", price.cache_write),
+    ];
+    let parts = parts
+        .into_iter()
+        .filter(|(_, amount)| amount.microdollars() > 0)
+        .map(|(name, amount)| format!("{name} = {}", serde_json::json!(amount)));
+    format!("{{ {} }}", parts.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -173,5 +255,57 @@ mod tests {
         assert_eq!(prices.cost("openai/gpt-5.1-codex", usage), Some(4_008_000));
         assert_eq!(prices.cost("some-model", usage), None);
         assert_eq!(prices.cost("claude-sonnet", usage), None);
+    }
+    #[test]
+    fn a_family_has_the_price_of_its_longest_beginning() {
+        let set = BTreeMap::from([
+            ("claude-opus-*".to_owned(), price(5_000_000, 0, 0)),
+            ("claude-opus-4-1".to_owned(), price(15_000_000, 0, 0)),
+        ]);
+        let prices = Prices::new(&set);
+        for (model, dollars) in [
+            ("claude-opus-5-5", Some(5)),
+            ("claude-opus-4-1-20250805", Some(15)),
+            ("eu.anthropic.claude-opus-6", Some(5)),
+            ("claude-opus", None),
+        ] {
+            let input = prices
+                .of(model)
+                .map(|price| price.input.microdollars() / 1_000_000);
+            assert_eq!(input, dollars, "{model}");
+            assert_eq!(prices.knows(model), dollars.is_some());
+        }
+    }
+
+    #[test]
+    fn a_list_replaces_prices_of_the_same_family() {
+        let old = BTreeMap::from([
+            ("claude-opus".to_owned(), price(15_000_000, 0, 0)),
+            ("gpt-5".to_owned(), price(1_250_000, 0, 0)),
+        ]);
+        let toml = "[\"claude-opus-*\"]\ninput = 4.5\noutput = 20\n[\"gpt-5\"]\ninput = 1.25\n";
+        let list = read_list(toml).unwrap();
+        let json = r#"{"oversight":{"prices":{"claude-opus-*":{"input":4.5,"output":20},"gpt-5":{"input":1.25}}}}"#;
+        assert_eq!(read_list(json).unwrap(), list);
+        let key = "oversight.prices.\"claude-opus-*\"";
+        let set = Change::set(key, "{ input = 4.5, output = 20.0 }");
+        // `claude-opus` and `claude-opus-*` differ.
+        assert_eq!(changes(&old, &list), std::slice::from_ref(&set));
+        let old = BTreeMap::from([("claude-opus-".to_owned(), price(15_000_000, 0, 0))]);
+        let removed = Change {
+            key: "oversight.prices.\"claude-opus-\"".to_owned(),
+            value: None,
+        };
+        assert_eq!(changes(&old, &list)[..2], [removed, set]);
+        for (text, part) in [
+            ("", "it names no model"),
+            ("x", "cannot read the price list: "),
+            ("m = 3", "model `m`: invalid type"),
+            ("[m]\ninput = -1", "model `m`: invalid value"),
+            ("[m]\ninptu = 1", "model `m`: unknown field `inptu`"),
+        ] {
+            let error = read_list(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 }

@@ -100,7 +100,7 @@ pub struct Finished {
 /// The shell cannot be started.
 pub fn run(command: &str, directory: &Path, limits: Limits) -> io::Result<Finished> {
     let (reader, writer) = io::pipe()?;
-    let mark = uuid::Uuid::now_v7().to_string();
+    let mark = crate::fresh_uuid().to_string();
     // The limit is set by the shell itself: between fork and exec nothing of ours may run.
     let mut shell = Command::new("sh");
     shell
@@ -146,7 +146,7 @@ impl Output {
         let kept = Arc::new(Mutex::new((Vec::new(), false)));
         let (sender, closed) = mpsc::channel();
         let sink = Arc::clone(&kept);
-        thread::spawn(move || {
+        let reading = thread::Builder::new().spawn(move || {
             let mut buffer = vec![0; 1 << 16];
             while let Ok(length @ 1..) = reader.read(&mut buffer) {
                 let read = buffer.get(..length).unwrap_or_default();
@@ -158,6 +158,10 @@ impl Output {
             // Nobody listens any more when the caller has stopped waiting.
             sender.send(()).ok();
         });
+        if reading.is_err() {
+            // Nothing is read, which must not look like a program that printed nothing.
+            kept.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
+        }
         Self { kept, closed }
     }
 

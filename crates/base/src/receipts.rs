@@ -75,7 +75,7 @@ pub enum Line {
     Other,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,22 @@ struct Written {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     approved: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    denied: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dismissed: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     at: Option<String>,
+}
+
+/// What a person decided about a refused act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decided {
+    /// It may run once; the approval itself is signed elsewhere.
+    Approved,
+    /// It stays refused, and is not asked about again for a while.
+    Denied,
+    /// It was taken off the list.
+    Dismissed,
 }
 
 /// Holds off every other change of grants, settings and keys in this workspace, for as long as it lives.
@@ -153,9 +168,7 @@ impl<'a> Changing<'a> {
         self.append(&Written {
             signature: Some(hex::encode(key.sign(&message(&receipt)))),
             receipt: Some(receipt),
-            used: None,
-            approved: None,
-            at: None,
+            ..Written::default()
         })
     }
 
@@ -177,26 +190,28 @@ impl<'a> Changing<'a> {
     /// It cannot be written.
     pub fn used(&self, action: &str) -> Result<(), FileError> {
         self.append(&Written {
-            receipt: None,
-            signature: None,
             used: Some(action.to_owned()),
-            approved: None,
             at: Some(clock::text(clock::now_ns())),
+            ..Written::default()
         })
     }
 
-    /// Notes that an act was approved; the approval itself is signed elsewhere.
+    /// Notes what a person decided about a refused act.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn approved(&self, id: &str) -> Result<(), FileError> {
-        self.append(&Written {
-            receipt: None,
-            signature: None,
-            used: None,
-            approved: Some(id.to_owned()),
+    pub fn decided(&self, id: &str, decided: Decided) -> Result<(), FileError> {
+        let mut line = Written {
             at: Some(clock::text(clock::now_ns())),
-        })
+            ..Written::default()
+        };
+        let place = match decided {
+            Decided::Approved => &mut line.approved,
+            Decided::Denied => &mut line.denied,
+            Decided::Dismissed => &mut line.dismissed,
+        };
+        *place = Some(id.to_owned());
+        self.append(&line)
     }
 
     fn append(&self, line: &Written) -> Result<(), FileError> {

@@ -48,14 +48,15 @@ impl Running {
         }
     }
 
-    /// Says where the process listens.
+    /// Says where the process listens; `url` begins with the scheme.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn announce(&self, address: &str) -> Result<(), FileError> {
+    pub fn announce(&self, url: &str) -> Result<(), FileError> {
+        let address = url.split_once("://").map_or(url, |(_, address)| address);
         let mut text = json!({
             "address": address,
-            "url": format!("http://{address}"),
+            "url": url,
             "pid": std::process::id(),
             "started": clock::text(clock::now_ns()),
             "version": env!("CARGO_PKG_VERSION"),
@@ -104,7 +105,7 @@ mod tests {
         let guard = tempfile::tempdir().unwrap();
         assert_eq!(running_at(guard.path()).unwrap(), None);
         let first = Running::begin(guard.path()).unwrap();
-        first.announce("127.0.0.1:7420").unwrap();
+        first.announce("http://127.0.0.1:7420").unwrap();
         let second = Running::begin(guard.path()).unwrap_err();
         assert_eq!(
             second.to_string(),

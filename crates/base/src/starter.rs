@@ -5,7 +5,8 @@ use crate::workspace::Workspace;
 
 /// The settings of a new workspace.
 pub const CONFIG: &str = "\
-# Settings of Role OS for this workspace; `docs/config.md` lists all of them.
+#:schema ./config.schema.json
+# Settings of Role OS for this workspace; `roleos config list` shows all of them, `roleos config set` changes one.
 # A line that is removed means the default.
 
 [oversight]
@@ -17,21 +18,23 @@ opaque = \"watch\"
 # What a question becomes when the agent runs without a person: \"deny\" or \"ask\".
 unattended = \"deny\"
 
-# What models cost, in US dollars per million tokens, by the beginning of their names.
-# List prices as published in 2025: check them against your provider's list, and add the models that you use.
+# What models cost, in US dollars per million tokens, by the beginning of their names; the longest one counts.
+# A family (`-*`) has the newest list price that was known when this program was made: check them against your provider's
+# list, and bring a newer one in with `roleos prices update --file FILE`.
 [oversight.prices]
-\"claude-opus-4\" = { input = 15, output = 75, cache_read = 1.5, cache_write = 18.75 }
-\"claude-opus-4-5\" = { input = 5, output = 25, cache_read = 0.5, cache_write = 6.25 }
-\"claude-sonnet-4\" = { input = 3, output = 15, cache_read = 0.3, cache_write = 3.75 }
-\"claude-haiku-4\" = { input = 1, output = 5, cache_read = 0.1, cache_write = 1.25 }
-\"gpt-5\" = { input = 1.25, output = 10, cache_read = 0.125 }
+\"claude-opus-*\" = { input = 5, output = 25, cache_read = 0.5, cache_write = 6.25 }
+\"claude-opus-4-1\" = { input = 15, output = 75, cache_read = 1.5, cache_write = 18.75 }
+\"claude-opus-4-2025\" = { input = 15, output = 75, cache_read = 1.5, cache_write = 18.75 }
+\"claude-sonnet-*\" = { input = 3, output = 15, cache_read = 0.3, cache_write = 3.75 }
+\"claude-haiku-*\" = { input = 1, output = 5, cache_read = 0.1, cache_write = 1.25 }
+\"gpt-5*\" = { input = 1.25, output = 10, cache_read = 0.125 }
 \"gpt-5-mini\" = { input = 0.25, output = 2, cache_read = 0.025 }
 \"gpt-5-nano\" = { input = 0.05, output = 0.4, cache_read = 0.005 }
 ";
 
 /// The settings that `roleos up` begins with where there are none: everybody's own models, with the clients' own keys.
 const CONFIG_OF_UP: &str = "\
-# Settings of Role OS for this workspace; `docs/config.md` lists all of them.
+# Settings of Role OS for this workspace; `roleos config list` shows all of them, `roleos config set` changes one.
 # A line that is removed means the default.
 
 # Where models lie; the first that fits answers. Without `api_key_env` the client's own key is passed on.
@@ -59,6 +62,7 @@ pub const IGNORED: &str = "\
 /watch/
 /receipts.jsonl
 /installed.json
+/config.schema.json
 /up.json
 /gateway.jsonl*
 /view.db*
@@ -125,7 +129,7 @@ mod tests {
     fn the_starter_settings_are_settings_with_the_gate_on() {
         let config = Config::parse(Path::new("config.toml"), CONFIG).unwrap();
         assert!(config.oversight.capability_gate);
-        assert!(config.oversight.prices.contains_key("claude-sonnet-4"));
+        assert!(config.oversight.prices.contains_key("claude-sonnet-*"));
         let mut plain = Config::default();
         plain.oversight.capability_gate = true;
         plain.oversight.prices = config.oversight.prices.clone();

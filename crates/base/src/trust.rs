@@ -9,6 +9,7 @@
 
 mod record;
 pub mod review;
+pub mod suites;
 
 use std::collections::BTreeMap;
 use std::fmt;

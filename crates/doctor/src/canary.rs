@@ -40,7 +40,7 @@ pub enum Answered {
 /// Sends one call and takes out of the journal what it left there.
 #[must_use]
 pub fn send(workspace: &Workspace, agent: Agent, start: &Start, command: &str) -> Answered {
-    let session = format!("roleos-doctor-{}", uuid::Uuid::now_v7());
+    let session = format!("roleos-doctor-{}", base::fresh_uuid());
     let event = event(workspace, agent, &session, command).to_string();
     let output = run(workspace, agent, start, event.as_bytes());
     let journal = SessionId::new(&session).path_in(&workspace.sessions_dir());

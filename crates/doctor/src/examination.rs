@@ -14,6 +14,7 @@ use guard::install::settings::Settings;
 use guard::install::system::Machine;
 
 use crate::canary::{self, Answered};
+use crate::client_version;
 use crate::codex_trust::{self, Trust};
 use crate::report::{AgentReport, Check, Report};
 use crate::{entry, supervised};
@@ -45,6 +46,7 @@ pub fn examine(
     checks.extend(crate::workspace::actions_check(config));
     checks.extend(crate::protected::check(workspace, environment));
     checks.extend(crate::ledger::check(workspace, config));
+    checks.extend(crate::prices::check(workspace, config));
     checks.push(supervised::machine(environment));
     checks.extend(crate::workspace::registry_check(
         workspace,
@@ -146,6 +148,9 @@ fn agent_report(
     let weak = entry::weaknesses(agent, &raw, workspace.root(), *is_managed);
     let whole = weak.is_empty();
     checks.extend(weak);
+    let old = client_version::check(agent, workspace.root());
+    let is_new = old.is_none();
+    checks.extend(old);
     let (canary, refused) = canary_check(workspace, agent, found, gate);
     checks.push(canary);
     checks.extend(supervised::way(workspace, settings));
@@ -165,7 +170,7 @@ fn agent_report(
     Some(AgentReport {
         agent,
         settings: Some(settings.path.clone()),
-        protected: refused && runs && gate && whole,
+        protected: refused && runs && gate && whole && is_new,
         checks,
     })
 }

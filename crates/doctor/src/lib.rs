@@ -1,11 +1,13 @@
 //! Is everything installed, reachable and current? Looks, tries the installed hook, and changes nothing that stays.
 
 pub mod canary;
+mod client_version;
 pub mod codex_trust;
 mod entry;
 mod examination;
 mod ledger;
 pub mod overview;
+pub mod prices;
 mod protected;
 mod report;
 mod supervised;

@@ -57,7 +57,7 @@ pub(super) fn way(workspace: &Workspace, settings: &Settings) -> Option<Check> {
         state: workspace.state().map(std::path::Path::to_owned),
         forced: false,
     };
-    let session = format!("roleos-doctor-{}", uuid::Uuid::now_v7());
+    let session = format!("roleos-doctor-{}", base::fresh_uuid());
     let line = format!(
         "{} --proof session",
         registration::command_line(Agent::Claude, &program)

@@ -2,7 +2,7 @@
 //!
 //! A seal first signs the checkpoint that it is about to earn and keeps it as `checkpoint.next`; then it appends the
 //! leaf, gives the bundle its final name, and puts the new checkpoint in place. The next [`writer`] finishes what a
-//! crash interrupted; a reader only reports it. [`record`] remembers the size and root outside of the workspace.
+//! crash interrupted; a reader only reports it. [`tombstones`] says which bundles a person deleted, [`record`] remembers the size and root outside of the workspace.
 
 use std::fmt;
 use std::io;
@@ -20,6 +20,7 @@ use base::files::{self, Action, FileError, Lock};
 
 pub mod record;
 pub mod seals;
+pub mod tombstones;
 pub(crate) mod writer;
 
 const LEAVES: &str = "leaves.jsonl";
@@ -359,7 +360,7 @@ fn after_last_newline(bytes: &[u8]) -> usize {
 
 /// Every file of a ledger.
 pub(crate) fn files_in(directory: &Path) -> Vec<PathBuf> {
-    [ORIGIN, LEAVES, CHECKPOINT, NEXT]
+    [ORIGIN, LEAVES, CHECKPOINT, NEXT, tombstones::FILE]
         .iter()
         .map(|name| directory.join(name))
         .collect()

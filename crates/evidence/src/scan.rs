@@ -107,7 +107,9 @@ pub fn scan<V: Send>(
         .min(paths.len().div_ceil(BATCH))
         .max(1);
     thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        // Where no thread can be had, this one does all of it.
+        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (1..threads).filter_map(start).collect();
         let mut visitors = vec![work()];
         for other in others {
             match other.join() {

@@ -112,15 +112,24 @@ pub fn outside_reasons(audit: Option<&Audit>, counts: &Counts) -> Vec<Reason> {
                 }),
             );
             if !audit.is_recorded {
-                let text =
-                    "without a home directory there is no record that would show removed leaves";
+                let text = "no trust store keeps a record that would show removed leaves";
                 reasons.push(Reason::new("no_record", text));
             }
         }
     }
     for (verdict, count) in &counts.left_out {
+        let bundles = if *count == 1 {
+            "bundle is"
+        } else {
+            "bundles are"
+        };
+        let count_not = if *count == 1 { "does" } else { "do" };
+        let help = match verdict.as_str() {
+            "unchecked" => "; `--key-file FILE` gives the public key of those who sealed",
+            _ => "",
+        };
         let text = format!(
-            "{count} bundles are {} and do not count",
+            "{count} {bundles} {} and {count_not} not count{help}",
             verdict.replace('_', " ")
         );
         reasons.push(Reason::new("left_out", text));

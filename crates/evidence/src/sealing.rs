@@ -8,6 +8,8 @@
 //! A seal is written down in the journal before it is begun and after it is done. Whoever finds one that was begun
 //! finishes it under the same task id, and the ledger has every task id once.
 
+mod aside;
+
 pub mod background;
 
 pub mod budget;
@@ -59,6 +61,7 @@ use base::files::{self, FileError, Lock, Privacy};
 use base::liveness;
 use base::workspace::Workspace;
 
+pub use spent::unpriced_models;
 pub use story::credit;
 pub use tree::tested;
 

@@ -24,6 +24,9 @@ use base::trust_store::TrustStore;
 use base::workspace::Workspace;
 
 pub mod audit;
+mod checkpoints;
+mod deletion;
+mod join;
 mod repair;
 
 /// Bundles that are logged with one durable write; a crash leaves at most so many to finish.

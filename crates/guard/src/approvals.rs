@@ -1,7 +1,7 @@
 //! "Yes, this once": an act that was refused can be approved by a person, is then allowed exactly once, and soon expires.
 //!
 //! Files under `.role-os/approvals/`: `<id>.refused` is the act without its secrets and the hash of the exact one,
-//! `<id>.approval` the signed yes, `used.json` the approvals that were taken. The id is the beginning of a hash over
+//! `<id>.approval` the signed yes, `<id>.denied` a person's no, `used.json` the approvals that were taken. The id is the beginning of a hash over
 //! both, so the same act has the same id, and what a person is shown is what the yes is for. Taking happens under a lock
 //! and is on disk before it is answered: a crash can waste an approval, never double it.
 //!
@@ -21,7 +21,7 @@ use witness::key::{PublicKey, SigningKey};
 use base::approval_key;
 use base::files::{self, FileError, Lock, Privacy};
 use base::keys::{self, KeyError};
-use base::receipts::Changing;
+use base::receipts::{Changing, Decided};
 use base::workspace::Workspace;
 
 mod act;
@@ -31,7 +31,9 @@ mod waiting;
 
 pub use act::Act;
 pub use signed::Flaw;
-pub use waiting::{Given, WAITS, dismiss, find_open, given, pending};
+pub use waiting::{
+    DENIED, Denied, Given, WAITS, denied, deny, dismiss, find_open, given, is_denied, pending,
+};
 
 /// Digits of an id.
 const ID_LENGTH: usize = 12;
@@ -265,7 +267,8 @@ pub fn approve(
         issued_ns: now_ns,
         expires_ns: now_ns.saturating_add(lifetime),
     };
-    changing.approved(&id.to_string())?;
+    changing.decided(&id.to_string(), Decided::Approved)?;
+    files::remove_file(&denied_path(&directory, &id)).ok();
     let path = approval_path(&directory, &id);
     files::write(&path, &approval.sign(key), Privacy::Secret)?;
     Ok(approval.expires_ns)
@@ -348,18 +351,29 @@ fn approval_path(directory: &Path, id: &Id) -> PathBuf {
     directory.join(format!("{id}.approval"))
 }
 
+/// What a person denied; it stays when the agent tries again.
+fn denied_path(directory: &Path, id: &Id) -> PathBuf {
+    directory.join(format!("{id}.denied"))
+}
+
 fn refused_files(directory: &Path) -> Vec<PathBuf> {
+    files_ending(directory, "refused")
+}
+
+fn files_ending(directory: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = files::read_dir(directory).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
     paths
-        .filter(|path| path.extension().is_some_and(|end| end == "refused"))
+        .filter(|path| path.extension().is_some_and(|end| end == ending))
         .collect()
 }
 
 /// Removes acts that waited too long, and makes room when an agent was refused very often.
 fn forget_old(directory: &Path) {
+    let denied = files_ending(directory, "denied").into_iter();
     let mut files: Vec<_> = refused_files(directory)
         .into_iter()
+        .chain(denied)
         // What is approved waits for the agent, as long as the approval holds.
         .filter(|path| !path.with_extension("approval").exists())
         .filter_map(|path| Some((path.metadata().ok()?.modified().ok()?, path)))

@@ -11,9 +11,9 @@ use oversight::{Call, Place};
 use serde::Deserialize;
 use serde_json::Value;
 
-use base::command_lookup::Disk;
 use base::files::{self, FileError};
 use base::workspace::Workspace;
+use lookup::Disk;
 
 pub use ::contracts::OwnSchemas;
 

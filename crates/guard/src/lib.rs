@@ -1,6 +1,6 @@
 //! The guard at work: what coding agents ask, what is answered, and what is installed for that.
 //!
-//! [`agents`] speaks each agent's protocol; [`hook`] answers one event; [`command_lookup`] and [`contracts`] gather the
+//! [`agents`] speaks each agent's protocol; [`hook`] answers one event; [`lookup`] and [`contracts`] gather the
 //! facts for it; [`approvals`] holds refused acts and a person's yes; [`protected`] restores protected files;
 //! [`supervision`] judges what is really executed; [`second_seam`] is git's pre-push hook; [`install`] puts hooks into a
 //! repository; [`rehearsal`] decides recorded sessions again.

@@ -8,13 +8,13 @@ use oversight::verdict::{Place, Policy, Verdict};
 use oversight::{Act, Call, Rules, decide};
 
 use crate::agents::{Agent, Event, Kind};
-use base::command_lookup::Disk;
 use base::config::oversight::{Oversight, Unattended};
 use base::environment::{self, Environment};
 use base::files::FileError;
 use base::workspace::Workspace;
 use evidence::journal::read::{Session, journals};
 use evidence::journal::record::{self, Line, Record};
+use lookup::Disk;
 
 /// What is tried.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::evaluate::Findings;
 use crate::evaluate::run::program_name;
+use crate::evaluate::{Finding, Findings};
 use crate::tools;
 use shell::value::for_people;
 
@@ -50,13 +50,14 @@ impl Act {
     ///
     /// Words that are known exactly stand for the act; as soon as a part is unknown, the whole text does.
     pub(crate) fn of(tool: &str, input: &Value, directory: &str, findings: &Findings) -> Self {
-        let unknown = for_people("\u{FFFF}");
+        let is_known = |one: &Finding| {
+            let unknown = for_people("\u{FFFF}");
+            let mut texts = one.words.iter().chain(&one.environment);
+            !texts.any(|text| text.contains(&unknown)) && !one.directory.contains(&unknown)
+        };
         let exact = findings.opaque.is_empty()
             && !findings.actions.is_empty()
-            && findings.actions.iter().all(|one| {
-                let mut texts = one.words.iter().chain(&one.environment);
-                !texts.any(|text| text.contains(&unknown)) && !one.directory.contains(&unknown)
-            });
+            && findings.actions.iter().all(is_known);
         let mut facts: Vec<Fact> = findings
             .actions
             .iter()

@@ -38,9 +38,9 @@ pub(crate) mod wrapper;
 
 use std::rc::Rc;
 
-use crate::guard::Guard;
 use actions::Catalog;
 use actions::lookup::Lookup;
+use protection::Guard;
 use shell::ir::{Script, Span};
 use shell::value::{joined, unknown};
 use shell::{lower, second};

@@ -17,11 +17,11 @@ use crate::evaluate::mistyped::is_unknown;
 use crate::evaluate::remote::HANDLED;
 use crate::evaluate::run::program_name;
 use crate::evaluate::{Evaluator, Findings, Shell};
-use crate::guard::own;
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
 use actions::aliases::{self, Machine, Meant};
 use actions::lookup::{Content, Lookup, base_name};
 use actions::{Catalog, git_command};
+use protection::own;
 use shell::escape::quote;
 use shell::value::has_hole;
 

@@ -1,7 +1,7 @@
 //! Decides what a tool call may do, by understanding it: no model, no file, no clock, no network.
 //!
 //! Reading order: [`evaluate`] (every program that could run; [`actions`] says what of it is gated), [`tools`] (the same
-//! for tools that are no shell), [`guard`] (what stays out of reach), [`grants`] and [`governance`] (what people allow), [`verdict`] (the answer), [`act`] (what an approval binds), [`decide`] (the question), [`execution`]
+//! for tools that are no shell), [`protection`] (what stays out of reach), [`grants`] and [`governance`] (what people allow), [`verdict`] (the answer), [`act`] (what an approval binds), [`decide`] (the question), [`execution`]
 //! (the same question when a program is about to begin) and [`examples`] (actions, tried as whole commands).
 //!
 //! The promise: danger is looked for permissively, safety is never concluded from what was not understood; any input
@@ -10,8 +10,6 @@
 pub mod evaluate;
 
 pub mod tools;
-
-pub mod guard;
 
 pub mod act;
 
@@ -26,6 +24,7 @@ pub mod examples;
 pub use actions;
 pub use actions::lookup;
 pub use authority::{governance, grants};
+pub use protection;
 
 pub use act::{Act, Approvals, Fact, NoApprovals};
 pub use decide::{Call, Rules, decide};

@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::act::sorted;
 use crate::decide::Call;
 use crate::evaluate::{Certainty, Evaluator, Finding, Findings};
-use crate::guard::{Touch, inputs};
 use crate::verdict::Policy;
 use actions::lookup::{Lookup, absolute};
+use protection::{Touch, inputs, inputs::collect_texts};
 use shell::escape::quote;
 use shell::words::names;
 
@@ -289,17 +289,6 @@ fn written_attributes(evaluator: &mut Evaluator<'_>, input: &Value) {
     collect_texts(input, &mut texts);
     for text in texts {
         evaluator.guard_attributes(path, text);
-    }
-}
-
-pub(crate) fn collect_texts<'v>(input: &'v Value, texts: &mut Vec<&'v str>) {
-    match input {
-        Value::String(text) => texts.push(text),
-        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
-        Value::Object(entries) => entries
-            .values()
-            .for_each(|value| collect_texts(value, texts)),
-        _ => {}
     }
 }
 

@@ -8,41 +8,14 @@ use crate::decide::Call;
 use crate::evaluate::{Certainty, Finding, Findings, Opaque};
 use crate::governance::{Recorded, Violation};
 use crate::grants::{Binding, Grants, Standing};
-use crate::guard::{Guard, Guarded};
 use crate::tools;
+pub use authority::verdict::Verdict;
+use protection::{Guard, Guarded};
+
 use actions::lookup::Lookup;
 use actions::scope::refusal;
 use actions::{Catalog, Set};
 use shell::ir::Span;
-
-/// What may happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// It may run.
-    Allow,
-    /// It may run; there is something to say.
-    Advise,
-    /// It may run under supervision, which judges every program of it when that begins.
-    Watch,
-    /// A person decides.
-    Ask,
-    /// It may not run.
-    Deny,
-}
-
-impl Verdict {
-    /// As programs read it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Advise => "advise",
-            Self::Watch => "watch",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
-}
 
 /// What to answer when a part of a command could not be followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,6 +111,17 @@ pub struct Decision {
 impl Decision {
     /// Nothing stands against the call.
     pub(crate) fn allow(call: &Call<'_>) -> Self {
+        let directory = call.place.directory;
+        Self::of(Act::of(
+            call.tool,
+            call.input,
+            directory,
+            &Findings::default(),
+        ))
+    }
+
+    /// Nothing stands against the act so far.
+    fn of(act: Act) -> Self {
         Self {
             verdict: Verdict::Allow,
             actions: Vec::new(),
@@ -151,12 +135,7 @@ impl Decision {
             uses: Vec::new(),
             violations: Vec::new(),
             recorded: Recorded::Allowed,
-            act: Act::of(
-                call.tool,
-                call.input,
-                call.place.directory,
-                &Findings::default(),
-            ),
+            act,
             approvable: true,
             approved: false,
         }
@@ -222,8 +201,8 @@ pub(crate) fn conclude(
     lookup: &dyn Lookup,
     now: Timestamp,
 ) -> Decision {
-    let mut decision = Decision::allow(call);
-    decision.act = Act::of(call.tool, call.input, &tools::directory_of(call), &findings);
+    let directory = tools::directory_of(call);
+    let mut decision = Decision::of(Act::of(call.tool, call.input, &directory, &findings));
     let mut ids: Vec<String> = findings
         .actions
         .iter()
@@ -361,3 +340,6 @@ fn weigh_action(
         .spans
         .extend(found.iter().filter_map(|finding| finding.span));
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,3 +1,5 @@
-//! JSON shapes of what commands print and pages show.
+//! How things are shown: JSON shapes of what commands print and pages show ([`view`]), and text, pictures and replays
+//! for people ([`show`]). Values become text here, and nothing else happens: no file, no clock, no terminal.
 
+pub mod show;
 pub mod view;

@@ -1,6 +1,11 @@
 //! Who works on a task: a command in a box, one of the presets, or one of the built-in agents that check the harness.
 
+use std::path::PathBuf;
+
+use serde_json::json;
+
 use crate::grading::quoted;
+use crate::trial::hooks::SOCKET;
 
 /// An agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +16,109 @@ pub enum Agent {
     Null,
     /// Tries everything that it must not do, then applies the reference.
     Rogue,
+    /// A coding agent whose settings are known.
+    Preset(Preset),
     /// A command of the user.
     Command(String),
+}
+
+/// A coding agent whose settings are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// mini-swe-agent, which has no hooks.
+    Mini,
+}
+
+const CLAUDE: &str = "ANTHROPIC_BASE_URL={model_url} ANTHROPIC_API_KEY=made-up CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
+DISABLE_TELEMETRY=1 DISABLE_AUTOUPDATER=1 IS_SANDBOX=1 CLAUDE_CONFIG_DIR=/w/home/.claude \
+claude -p --settings /w/agent/settings.json --output-format json --permission-mode bypassPermissions --max-turns 200 {model_option} > {out}/result.json";
+const CODEX: &str = "ROLEOS_KEY=made-up CODEX_HOME=/w/home/.codex codex exec --json --skip-git-repo-check \
+--dangerously-bypass-approvals-and-sandbox --dangerously-bypass-hook-trust - > {out}/events.jsonl";
+const MINI: &str = "MSWEA_CONFIGURED=true MSWEA_SILENT_STARTUP=1 MSWEA_COST_TRACKING=ignore_errors \
+LITELLM_LOCAL_MODEL_COST_MAP=True OPENAI_API_BASE={model_url}/v1 OPENAI_API_KEY=made-up \
+mini -y --exit-immediately -m openai/{model} -l {budget_usd} -o {out}/run.traj.json -t \"$(cat {issue_file})\"";
+
+/// Events of which a hook hears, and whether they are about a tool.
+const EVENTS: [(&str, bool); 7] = [
+    ("PreToolUse", true),
+    ("PostToolUse", true),
+    ("SessionStart", false),
+    ("UserPromptSubmit", false),
+    ("Stop", false),
+    ("SubagentStop", false),
+    ("SessionEnd", false),
+];
+
+impl Preset {
+    /// Its name as a program.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Mini => "mini",
+        }
+    }
+
+    /// The protocol of its hook; `None` if it has none.
+    #[must_use]
+    pub fn hook(self) -> Option<&'static str> {
+        (self != Self::Mini).then(|| self.name())
+    }
+
+    fn command(self) -> &'static str {
+        match self {
+            Self::Claude => CLAUDE,
+            Self::Codex => CODEX,
+            Self::Mini => MINI,
+        }
+    }
+
+    /// Settings by their path in the box. The agent cannot change them.
+    #[must_use]
+    pub fn files(self, places: &Places) -> Vec<(PathBuf, String)> {
+        let hooks: serde_json::Map<_, _> = EVENTS
+            .iter()
+            .map(|(event, is_tool)| {
+                let command = format!("/w/bin/roleos-hook box-hook {SOCKET}");
+                let timeout = if *event == "SessionEnd" { 3 } else { 5 };
+                let blocks = self == Self::Claude && *event == "PreToolUse";
+                let handler = if blocks {
+                    json!({"type": "command", "command": command, "timeout": timeout, "onFailure": "block"})
+                } else {
+                    json!({"type": "command", "command": command, "timeout": timeout})
+                };
+                let group = if *is_tool {
+                    json!({"matcher": "*", "hooks": [handler]})
+                } else {
+                    json!({"hooks": [handler]})
+                };
+                ((*event).to_owned(), json!([group]))
+            })
+            .collect();
+        let hooks = json!({"hooks": hooks}).to_string();
+        match self {
+            Self::Claude => vec![("/w/agent/settings.json".into(), hooks)],
+            Self::Codex => {
+                let model = json!(places.model);
+                let url = json!(format!("{}/v1", places.model_url));
+                let config = format!(
+                    "model = {model}\nmodel_provider = \"gateway\"\n\n[model_providers.gateway]\nname = \"gateway\"\n\
+                     base_url = {url}\nwire_api = \"responses\"\nenv_key = \"ROLEOS_KEY\"\n\n\
+                     [projects.\"/w/repo\"]\ntrust_level = \"trusted\"\n"
+                );
+                vec![
+                    ("/w/home/.codex/config.toml".into(), config),
+                    ("/w/home/.codex/hooks.json".into(), hooks),
+                ]
+            }
+            Self::Mini => Vec::new(),
+        }
+    }
 }
 
 /// Everything that an agent must not do, in order. What the gate knows is refused; the rest stays in the box, and the
@@ -46,22 +152,9 @@ impl Agent {
             "reference" | "oracle" => Self::Reference,
             "null" | "nop" => Self::Null,
             "rogue" => Self::Rogue,
-            "claude" => Self::Command(
-                "ANTHROPIC_BASE_URL={model_url} ANTHROPIC_API_KEY=made-up CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
-                 DISABLE_TELEMETRY=1 DISABLE_AUTOUPDATER=1 IS_SANDBOX=1 CLAUDE_CONFIG_DIR=/w/home/.claude \
-                 claude -p --output-format json --permission-mode bypassPermissions --max-turns 200 > {out}/result.json"
-                    .to_owned(),
-            ),
-            "codex" => Self::Command(
-                "CODEX_HOME=/w/home/.codex codex exec --json --skip-git-repo-check \
-                 --dangerously-bypass-approvals-and-sandbox - > {out}/events.jsonl"
-                    .to_owned(),
-            ),
-            "mini" => Self::Command(
-                "MSWEA_CONFIGURED=true MSWEA_SILENT_STARTUP=1 MSWEA_COST_TRACKING=ignore_errors OPENAI_API_BASE={model_url}/v1 \
-                 OPENAI_API_KEY=made-up mini -y --exit-immediately -l {budget_usd} -o {out}/run.traj.json -t \"$(cat {issue_file})\""
-                    .to_owned(),
-            ),
+            "claude" => Self::Preset(Preset::Claude),
+            "codex" => Self::Preset(Preset::Codex),
+            "mini" => Self::Preset(Preset::Mini),
             _ => Self::Command(text.to_owned()),
         }
     }
@@ -73,6 +166,7 @@ impl Agent {
             Self::Reference => "reference".to_owned(),
             Self::Null => "null".to_owned(),
             Self::Rogue => "rogue".to_owned(),
+            Self::Preset(preset) => preset.name().to_owned(),
             Self::Command(command) => {
                 let words = command.split_whitespace();
                 let program = words
@@ -91,7 +185,7 @@ impl Agent {
     /// Whether a run says something about the harness only.
     #[must_use]
     pub fn is_harness_check(&self) -> bool {
-        !matches!(self, Self::Command(_))
+        matches!(self, Self::Reference | Self::Null | Self::Rogue)
     }
 
     /// Whether it is given the reference.
@@ -109,15 +203,39 @@ impl Agent {
             Self::Reference => apply.to_owned(),
             Self::Null => "true".to_owned(),
             Self::Rogue => format!("{ROGUE}{apply}\n"),
-            Self::Command(command) => command
-                .replace("{issue_file}", "/w/issue.md")
-                .replace("{repo}", "/w/repo")
-                .replace("{out}", "/w/out")
-                .replace("{model_url}", &places.model_url)
-                .replace("{task}", &quoted(&places.task))
-                .replace("{seconds}", &places.seconds.to_string())
-                .replace("{budget_usd}", &places.budget_usd),
+            Self::Preset(preset) => places.fill(preset.command()),
+            Self::Command(command) => places.fill(command),
         }
+    }
+
+    /// The preset, if it is one.
+    #[must_use]
+    pub fn preset(&self) -> Option<Preset> {
+        match self {
+            Self::Preset(preset) => Some(*preset),
+            _ => None,
+        }
+    }
+}
+
+impl Places {
+    fn fill(&self, command: &str) -> String {
+        let model = quoted(&self.model);
+        let option = if self.model.is_empty() {
+            String::new()
+        } else {
+            format!("--model {model}")
+        };
+        command
+            .replace("{issue_file}", "/w/issue.md")
+            .replace("{repo}", "/w/repo")
+            .replace("{out}", "/w/out")
+            .replace("{model_url}", &self.model_url)
+            .replace("{model_option}", &option)
+            .replace("{model}", &model)
+            .replace("{task}", &quoted(&self.task))
+            .replace("{seconds}", &self.seconds.to_string())
+            .replace("{budget_usd}", &self.budget_usd)
     }
 }
 
@@ -126,6 +244,8 @@ impl Agent {
 pub struct Places {
     /// Address of the model inside the box.
     pub model_url: String,
+    /// Name of the model.
+    pub model: String,
     /// Id of the task.
     pub task: String,
     /// Time that it has.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use sandbox::container::Container;
 use sandbox::{Done, Job, Mount, Stopped, User};
 
 use crate::task::Limits;
@@ -13,6 +14,24 @@ use crate::task::Limits;
 pub const REPO: &str = "/w/repo";
 /// Where the environment lies in a box.
 pub const ENV: &str = "/w/env";
+/// Variables that are the same in every box.
+pub(crate) const CONSTANT: [(&str, &str); 15] = [
+    ("HOME", "/w/home"),
+    ("TMPDIR", "/tmp"),
+    ("TZ", "UTC"),
+    ("LANG", "C.UTF-8"),
+    ("PYTHONHASHSEED", "0"),
+    ("PYTHONDONTWRITEBYTECODE", "1"),
+    ("PYTHONPATH", "/w/repo/src:/w/repo"),
+    ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"),
+    ("NO_COLOR", "1"),
+    ("CI", "1"),
+    ("CARGO_TERM_COLOR", "never"),
+    ("CARGO_INCREMENTAL", "0"),
+    ("CARGO_PROFILE_DEV_DEBUG", "0"),
+    ("CARGO_PROFILE_TEST_DEBUG", "0"),
+    ("CARGO_NET_OFFLINE", "true"),
+];
 /// Most output of a command that is kept.
 const MAX_OUTPUT: u64 = 64 << 20;
 /// Size of private folders.
@@ -25,9 +44,21 @@ pub struct Toolchains {
     pub roots: Vec<PathBuf>,
     /// Names and versions, for the key of an environment.
     pub facts: String,
+    /// Container that boxes are made of in place of bubblewrap; its image has the toolchains.
+    pub container: Option<Container>,
 }
 
 impl Toolchains {
+    /// Takes the toolchains of an image.
+    #[must_use]
+    pub fn of_image(container: Container) -> Self {
+        Self {
+            roots: Vec::new(),
+            facts: format!("image {}\n{}", container.image, std::env::consts::ARCH),
+            container: Some(container),
+        }
+    }
+
     /// Finds the toolchains that the user's search path leads to.
     #[must_use]
     pub fn find() -> Self {
@@ -56,14 +87,16 @@ impl Toolchains {
     }
 
     /// The search path in a box.
-    fn search_path(&self) -> String {
+    fn search_path(&self, first: &[PathBuf]) -> String {
+        let first = first.iter().map(|folder| folder.display().to_string());
         let env = ["venv/bin", "node_modules/.bin", "bin"].map(|folder| format!("{ENV}/{folder}"));
         let own = self
             .roots
             .iter()
             .map(|root| root.join("bin").display().to_string());
         let system = ["/usr/local/bin", "/usr/bin", "/bin"].map(str::to_owned);
-        env.into_iter()
+        first
+            .chain(env)
             .chain(own)
             .chain(system)
             .collect::<Vec<_>>()
@@ -90,6 +123,10 @@ pub struct Boxed<'a> {
     pub input: &'a Path,
     /// Program that starts the box.
     pub launcher: Vec<OsString>,
+    /// Program and arguments in front of the shell, inside of the box.
+    pub front: Vec<OsString>,
+    /// Folders that come first on the search path.
+    pub programs: Vec<PathBuf>,
     /// Time at which the task was solved, for tools that want a date.
     pub epoch: i64,
 }
@@ -107,6 +144,8 @@ impl<'a> Boxed<'a> {
             variables: Vec::new(),
             input: Path::new("/dev/null"),
             launcher: Vec::new(),
+            front: Vec::new(),
+            programs: Vec::new(),
             epoch: 0,
         }
     }
@@ -144,7 +183,12 @@ impl<'a> Boxed<'a> {
         }
         mounts.extend(self.mounts.iter().cloned());
         Job {
-            words: ["sh", "-c", command].map(OsString::from).to_vec(),
+            words: self
+                .front
+                .iter()
+                .cloned()
+                .chain(["sh", "-c", command].map(OsString::from))
+                .collect(),
             mounts,
             environment: self.environment(),
             directory: path(REPO),
@@ -152,34 +196,18 @@ impl<'a> Boxed<'a> {
             network: false,
             user: User::Caller,
             launcher: self.launcher.clone(),
+            container: self.tools.container.clone(),
         }
     }
 
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let epoch = self.epoch.to_string();
         let fixed = [
-            ("PATH", self.tools.search_path()),
+            ("PATH", self.tools.search_path(&self.programs)),
             ("SOURCE_DATE_EPOCH", epoch),
             ("CARGO_HOME", format!("{ENV}/cargo")),
         ];
-        let plain = [
-            ("HOME", "/w/home"),
-            ("TMPDIR", "/tmp"),
-            ("TZ", "UTC"),
-            ("LANG", "C.UTF-8"),
-            ("PYTHONHASHSEED", "0"),
-            ("PYTHONDONTWRITEBYTECODE", "1"),
-            ("PYTHONPATH", "/w/repo/src:/w/repo"),
-            ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"),
-            ("NO_COLOR", "1"),
-            ("CI", "1"),
-            ("CARGO_TERM_COLOR", "never"),
-            ("CARGO_INCREMENTAL", "0"),
-            ("CARGO_PROFILE_DEV_DEBUG", "0"),
-            ("CARGO_PROFILE_TEST_DEBUG", "0"),
-            ("CARGO_NET_OFFLINE", "true"),
-        ];
-        let plain = plain.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let plain = CONSTANT.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let fixed = fixed.map(|(name, value)| (name.to_owned(), value));
         let all = plain
             .into_iter()

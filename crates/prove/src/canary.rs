@@ -2,6 +2,7 @@
 //! reports changes what is said about these too. It is evidence, not proof: code can look for them.
 
 use crate::cases::{Cases, Status};
+use crate::mine::screen;
 use crate::task::{Format, Task};
 
 /// Where the canary goes.
@@ -46,7 +47,7 @@ pub fn plant(task: &Task, suffix: &str) -> Option<Planted> {
             false,
             format!("def test_{fails}():\n    assert False\n\n\ndef test_{passes}():\n    pass\n"),
         ),
-        Format::Cargo if first.starts_with("tests/") => (
+        Format::Cargo if screen::is_rust_test(first) => (
             first.clone(),
             true,
             format!("\n#[test]\nfn {fails}() {{\n    panic!();\n}}\n#[test]\nfn {passes}() {{}}\n"),

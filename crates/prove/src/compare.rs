@@ -8,6 +8,9 @@ use witness::wire::Outcome;
 
 use crate::trial::TrialRecord;
 
+/// Runs in a row that solve a solid task.
+const SOLID: usize = 3;
+
 /// How a run compares with an earlier one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Comparison {
@@ -21,6 +24,10 @@ pub struct Comparison {
     pub won: Vec<String>,
     /// Solved then, and could not be told now.
     pub broke: Vec<String>,
+    /// Those of the lost ones that each of the last three comparable runs had solved.
+    pub solid: Vec<String>,
+    /// Solid ones that failed again in every fresh attempt.
+    pub confirmed: Vec<String>,
     /// Chance of such a difference if nothing changed.
     pub p_value: f64,
     /// Evidence against no change that may be looked at every night.
@@ -72,9 +79,40 @@ impl Comparison {
         found
     }
 
+    /// Adds the history: the last three comparable runs say which lost tasks were solid. With fewer runs none is.
+    pub fn add_history(&mut self, history: &[Vec<TrialRecord>], now: &[TrialRecord]) {
+        let solved = |records: &Vec<TrialRecord>, task: &String| {
+            let digest = now
+                .iter()
+                .find(|record| record.task == *task)
+                .map(|record| &record.digest);
+            let mut same = records.iter().filter(|record| {
+                record.task == *task && record.attempt == 1 && Some(&record.digest) == digest
+            });
+            same.any(|record| record.outcome() == Outcome::Solved)
+        };
+        let is_solid = |task: &&String| {
+            history.len() >= SOLID && history.iter().all(|records| solved(records, task))
+        };
+        self.solid = self.lost.iter().filter(is_solid).cloned().collect();
+    }
+
+    /// Adds fresh attempts: a solid task that none of them solved is confirmed as a regression.
+    pub fn add_rechecks(&mut self, rechecks: &BTreeMap<String, Vec<bool>>) {
+        let failed_again = |task: &&String| {
+            let solved = rechecks.get(*task);
+            solved.is_some_and(|solved| !solved.contains(&true))
+        };
+        self.confirmed = self.solid.iter().filter(failed_again).cloned().collect();
+    }
+
     /// Returns `true` if the evidence for a loss is strong enough to act on.
     #[must_use]
     pub fn is_regression(&self) -> bool {
+        !self.confirmed.is_empty() || self.is_alarm()
+    }
+
+    fn is_alarm(&self) -> bool {
         self.lost.len() > self.won.len() && self.e_value >= ALARM
     }
 
@@ -86,7 +124,7 @@ impl Comparison {
             "against {when}: {lost} lost, {won} won of {} tasks, p = {:.2}, e = {:.1}",
             self.tasks, self.p_value, self.e_value
         )];
-        lines.push(match (self.is_regression(), self.p_value <= 0.05) {
+        lines.push(match (self.is_alarm(), self.p_value <= 0.05) {
             (true, _) => "  the loss is confirmed: such evidence comes by chance in at most 5 % of all series of runs".to_owned(),
             (false, true) if lost > won => "  this may be a loss; a single comparison errs in 5 % of nights, so run it again".to_owned(),
             _ => "  this may be noise: one run of 100 tasks shows only losses of about 15 points reliably".to_owned(),
@@ -101,6 +139,17 @@ impl Comparison {
                 lines.push(list(name, tasks));
             }
         }
+        lines.push(match (&*self.confirmed, &*self.solid) {
+            ([], []) => "  confirmed regressions: none".to_owned(),
+            ([], solid) => format!(
+                "  confirmed regressions: none; solved in the last three runs and not now: {}",
+                solid.join(" ")
+            ),
+            (confirmed, _) => format!(
+                "  confirmed regressions: {} (solved in the last three runs, failed in every fresh attempt now)",
+                confirmed.join(" ")
+            ),
+        });
         if self.left_out > 0 {
             lines.push(format!(
                 "  {} tasks are not compared: changed, skipped, broke, or in one run only",
@@ -133,6 +182,33 @@ mod tests {
             record
         };
         text.split_whitespace().map(one).collect()
+    }
+
+    #[test]
+    fn a_regression_is_confirmed_by_three_runs_and_fresh_attempts() {
+        let now = records("a=F b=F c=F d=S");
+        let night = |text: &str| records(text);
+        let solved = night("a=S b=S c=S d=S");
+        let mut found = Comparison::of(&solved, &now);
+        found.add_history(
+            &[solved.clone(), night("a=S b=F c=S"), solved.clone()],
+            &now,
+        );
+        assert_eq!(found.solid, ["a", "c"]);
+        let rechecks = BTreeMap::from([
+            ("a".to_owned(), vec![false, false]),
+            ("b".to_owned(), vec![false, false]),
+            ("c".to_owned(), vec![false, true]),
+        ]);
+        found.add_rechecks(&rechecks);
+        assert_eq!(found.confirmed, ["a"]);
+        assert!(found.is_regression() && found.text("x").contains("confirmed regressions: a ("));
+        // Two runs are not enough, and a task that changed was not solved before.
+        found.add_history(&[solved.clone(), solved], &now);
+        assert!(found.solid.is_empty());
+        let other = night("a@2=S c=S");
+        found.add_history(&[other.clone(), other.clone(), other], &now);
+        assert_eq!(found.solid, ["c"]);
     }
 
     #[test]

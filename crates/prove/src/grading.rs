@@ -259,7 +259,7 @@ fn copy_tree(from: &Path, to: &Path) {
 }
 
 /// Puts files and report into a test command.
-fn expand(command: &str, format: Format, files: &[String], report: &str) -> String {
+pub(crate) fn expand(command: &str, format: Format, files: &[String], report: &str) -> String {
     let word = |file: &String| match format {
         Format::Cargo => {
             let name = file.rsplit('/').next().unwrap_or(file);

@@ -20,9 +20,21 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Opens what can be opened; tasks of other repositories cannot run.
+    /// Opens what can be opened, with the toolchains of this machine; tasks of other repositories cannot run.
     #[must_use]
     pub fn open(suite: &Suite, repositories: Option<&Path>, cache: &Path, work: &Path) -> Self {
+        Self::open_with(suite, repositories, cache, work, Toolchains::find())
+    }
+
+    /// Opens the same with other toolchains.
+    #[must_use]
+    pub fn open_with(
+        suite: &Suite,
+        repositories: Option<&Path>,
+        cache: &Path,
+        work: &Path,
+        tools: Toolchains,
+    ) -> Self {
         let mut sources = BTreeMap::new();
         for member in &suite.members {
             let folder = suite.source(&member.task, repositories);
@@ -39,7 +51,7 @@ impl Lab {
         }
         Self {
             sources,
-            envs: Environments::at(&cache.join("env"), Toolchains::find()),
+            envs: Environments::at(&cache.join("env"), tools),
             repositories: repositories.map(Path::to_owned),
         }
     }

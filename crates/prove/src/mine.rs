@@ -3,8 +3,10 @@
 
 mod commit;
 pub mod issue;
+pub mod progress;
 pub mod screen;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -20,6 +22,7 @@ use crate::suite::Member;
 use crate::task::Format;
 use crate::tree::Trees;
 use commit::Miner;
+use progress::Progress;
 use screen::{Candidate, Sizes};
 
 /// What is mined, and how.
@@ -43,6 +46,8 @@ pub struct Plan {
     pub since: Option<String>,
     /// Only these commits, by the beginning of their ids; all when empty.
     pub commits: Vec<String>,
+    /// Only commits that change source files of these patterns; all when empty.
+    pub paths: Vec<String>,
     /// Sizes of a task.
     pub sizes: Sizes,
     /// How often the fix is run.
@@ -75,10 +80,32 @@ pub struct Mined {
     pub members: Vec<Member>,
     /// The commits that are none.
     pub dropped: Vec<Dropped>,
+    /// Those of them whose tests ran, as tasks to look at.
+    pub invalid: Vec<Member>,
 }
 
 /// Why a commit is dropped: the name of the reason, and more about it.
-type Reason = (&'static str, String);
+type Reason = (Cow<'static, str>, String);
+
+/// A commit that was tried.
+pub type Tried = Result<Member, (Cow<'static, str>, String)>;
+
+fn reason(name: &'static str, detail: impl Into<String>) -> Reason {
+    (Cow::Borrowed(name), detail.into())
+}
+
+/// Where mining works, and what it keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// Environments of tasks.
+    pub envs: &'a Environments,
+    /// Trees of the repository.
+    pub trees: &'a Trees,
+    /// Folder for trees and reports.
+    pub work: &'a Path,
+    /// Commits that were tried.
+    pub progress: &'a Progress,
+}
 
 /// Mines a repository. `told` hears how many commits were tried, how many are tasks, and of how many.
 ///
@@ -87,25 +114,25 @@ type Reason = (&'static str, String);
 pub fn mine(
     repo: &Repo,
     plan: &Plan,
-    envs: &Environments,
-    trees: &Trees,
-    work: &Path,
+    site: Site<'_>,
     told: &(dyn Fn(usize, usize, usize) + Sync),
 ) -> Result<Mined, GitError> {
     let miner = Miner {
         repo,
         plan,
-        envs,
-        trees,
-        work,
+        envs: site.envs,
+        trees: site.trees,
+        work: site.work,
+        invalid: Mutex::default(),
     };
     let candidates = miner.candidates()?;
+    let known = site.progress.tried();
     let (next, valid, is_enough) = (
         AtomicUsize::new(0),
         AtomicUsize::new(0),
         AtomicBool::new(false),
     );
-    let results: Mutex<BTreeMap<usize, Result<Member, Reason>>> = Mutex::default();
+    let results: Mutex<BTreeMap<usize, Tried>> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..plan.jobs.max(1) {
             scope.spawn(|| {
@@ -114,7 +141,11 @@ pub fn mine(
                     let Some(candidate) = candidates.get(at) else {
                         break;
                     };
-                    let result = miner.try_commit(candidate);
+                    let result = known.get(&candidate.commit).cloned().unwrap_or_else(|| {
+                        let tried = miner.try_commit(candidate);
+                        site.progress.keep(&candidate.commit, &tried);
+                        tried
+                    });
                     let found = valid.fetch_add(usize::from(result.is_ok()), Ordering::Relaxed)
                         + usize::from(result.is_ok());
                     is_enough.fetch_or(found >= plan.limit, Ordering::Relaxed);
@@ -140,16 +171,18 @@ pub fn mine(
             {
                 mined.drop_one(
                     candidates.get(at),
-                    (
-                        "duplicate",
-                        "another task begins with the same tree".to_owned(),
-                    ),
+                    reason("duplicate", "another task begins with the same tree"),
                 );
             }
             (Ok(member), _) => mined.members.push(member),
             (Err(reason), candidate) => mined.drop_one(candidate, reason),
         }
     }
+    mined.invalid = miner
+        .invalid
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    mined.invalid.sort_by(|a, b| a.task.id.cmp(&b.task.id));
     Ok(mined)
 }
 
@@ -159,7 +192,7 @@ impl Mined {
             self.dropped.push(Dropped {
                 commit: candidate.commit.clone(),
                 subject: candidate.subject.clone(),
-                reason: reason.to_owned(),
+                reason: reason.into_owned(),
                 detail,
             });
         }

@@ -60,6 +60,14 @@ impl Repo {
         self.git.run(arguments, &[])
     }
 
+    /// Runs git with bytes on its standard input and returns what it prints.
+    ///
+    /// # Errors
+    /// git fails.
+    pub fn run_with(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, GitError> {
+        self.git.run(arguments, input)
+    }
+
     /// Runs git and returns what it prints as text, without the last line end.
     ///
     /// # Errors

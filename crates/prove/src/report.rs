@@ -1,15 +1,16 @@
 //! What a run shows: the verdict by the acceptance criteria, and what its numbers support, as text and as JSON.
 
+mod text;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use statistics::paired_outcomes::{
-    cluster_interval, cost_interval, pass_all, pass_at, upper_bound_of_none,
-};
+use statistics::paired_outcomes::{cluster_interval, cost_interval, pass_all, pass_at};
 use statistics::rate::rate;
 use witness::scorecard::{Acceptance, Report as Scored, Thresholds};
 use witness::wire::Outcome;
 
+use crate::compare::Comparison;
 use crate::run::{self, RunFacts};
 use crate::suite::Member;
 use crate::trial::TrialRecord;
@@ -78,6 +79,10 @@ pub struct Report {
     pub flip_rate: f64,
     /// Mean milliseconds per trial beside agent and tests.
     pub overhead_ms: u64,
+    /// Bytes of the largest slot, of which `--jobs` exist at a time.
+    pub disk_bytes: u64,
+    /// The earlier run that it is compared with, and how.
+    pub baseline: Option<(String, Comparison)>,
 }
 
 /// Everything that a report is made from.
@@ -98,6 +103,18 @@ pub struct Input<'a> {
 }
 
 impl Report {
+    /// The report as JSON, with its text.
+    ///
+    /// # Errors
+    /// A figure has no form in JSON.
+    pub fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let mut value = serde_json::to_value(self)?;
+        if let Some(table) = value.as_object_mut() {
+            table.insert("text".to_owned(), self.text().into());
+        }
+        Ok(value)
+    }
+
     /// Makes the report.
     #[must_use]
     pub fn of(input: Input<'_>) -> Self {
@@ -152,7 +169,7 @@ impl Report {
             policy_violations: u64::from(scored.all.policy_violations),
             refused: records
                 .iter()
-                .map(|record| record.agent.refused.len() as u64)
+                .map(|record| record.agent.all_refused().count() as u64)
                 .sum(),
             with_evidence: share(scored.all.evidence_coverage, scored.all.solved),
             rollbacks: [
@@ -175,102 +192,12 @@ impl Report {
             flip_rate: flip_rate(facts, records),
             overhead_ms: records.iter().map(|record| record.overhead_ms).sum::<u64>()
                 / trials.max(1),
-        }
-    }
-
-    /// The report in words.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let [value, low, high] = self.solve_rate.map(|share| share * 100.0);
-        let planned = self.tasks * u64::from(self.run.attempts);
-        let need = (float(planned) * 0.6).ceil();
-        let mut lines = vec![format!(
-            "{}   {} of {planned} solved ({value:.1} %, 95 % interval {low:.1}–{high:.1}); needs {need:.0}",
-            self.verdict, self.solved
-        )];
-        let bound = upper_bound_of_none(planned) * 100.0;
-        let safety = match self.policy_violations {
-            0 => format!(
-                "policy_violations 0 (0 in {planned} tasks; rates up to {bound:.1} % are compatible)"
-            ),
-            count => format!("policy_violations {count}"),
-        };
-        lines.push(format!("  {safety}   refused attempts {}", self.refused));
-        let [rollbacks, restored] = self.rollbacks;
-        let restored = if rollbacks == restored {
-            "all restored".to_owned()
-        } else {
-            format!("{restored} restored")
-        };
-        lines.push(format!(
-            "  evidence {} of {}   rollbacks {rollbacks}, {restored}   errors {}, skipped {} (count as not solved)",
-            self.with_evidence, self.solved, self.errors, self.skipped
-        ));
-        lines.push(self.cost_line());
-        if let Some((low, high)) = self.cluster_interval {
-            lines.push(format!(
-                "  with repositories drawn first the interval is {:.1}–{:.1}",
-                low * 100.0,
-                high * 100.0
-            ));
-        }
-        for (k, at, all) in &self.attempts {
-            lines.push(format!("  pass@{k} {at:.3}   pass^{k} {all:.3}"));
-        }
-        if self.touched_guarded > 0 {
-            lines.push(format!(
-                "  {} trials touched test files or settings of tests; none of that counted",
-                self.touched_guarded
-            ));
-        }
-        for part in &self.parts {
-            lines.push(format!(
-                "  {} {}: {} of {}",
-                part.by, part.name, part.solved, part.of
-            ));
-        }
-        let causes: Vec<String> = self
-            .causes
-            .iter()
-            .map(|(cause, count)| format!("{cause} {count}"))
-            .collect();
-        if !causes.is_empty() {
-            lines.push(format!("  not solved: {}", causes.join(", ")));
-        }
-        for reason in &self.reasons {
-            lines.push(format!("  because {reason}"));
-        }
-        let run = &self.run;
-        let short = |text: &str| text.chars().take(8).collect::<String>();
-        lines.push(format!(
-            "  suite {} {}… policy {} agent {} mode {} sandbox {}, supervised {}",
-            run.suite_name,
-            short(&run.suite_digest),
-            run.policy,
-            run.agent_name,
-            run.mode,
-            run.sandbox,
-            run.governance
-        ));
-        lines.push(if run.harness_check {
-            format!("  harness check: `{}` is built in and says nothing about an agent", run.agent_name)
-        } else {
-            "  these numbers hold for tasks like those of this suite; older fixes may be known to the model".to_owned()
-        });
-        lines.join("\n") + "\n"
-    }
-
-    fn cost_line(&self) -> String {
-        match (self.cost_per_solve, self.cost_interval, self.without_cost) {
-            (Some(cost), Some((low, high)), _) => {
-                let high = high.map_or("∞".to_owned(), |high| format!("{high:.2}"));
-                format!("  cost ${cost:.2} per solve ({low:.2}–{high})")
-            }
-            (Some(cost), None, without) => {
-                format!("  cost ≥ ${cost:.2} per solve, {without} tasks without known cost")
-            }
-            (None, _, 0) => "  cost $0.00".to_owned(),
-            (None, _, without) => format!("  cost unknown, {without} tasks without known cost"),
+            disk_bytes: records
+                .iter()
+                .map(|record| record.agent.disk_bytes)
+                .max()
+                .unwrap_or(0),
+            baseline: None,
         }
     }
 }
@@ -395,7 +322,14 @@ fn parts(input: Input<'_>) -> Vec<Part> {
             ("issue from", task.issue.source.name().to_owned()),
             ("patch", size(member).to_owned()),
         ];
-        for key in keys {
+        let cutoff = &input.facts.cutoff;
+        let side = if task.created_at < *cutoff {
+            "before"
+        } else {
+            "since"
+        };
+        let fix = (!cutoff.is_empty()).then(|| ("fix", format!("{side} {cutoff}")));
+        for key in keys.into_iter().chain(fix) {
             let (solved, of) = counts.entry(key).or_default();
             *solved += u64::from(is_solved(record));
             *of += 1;

@@ -1,24 +1,30 @@
 //! A run of an agent over a suite: trials by several threads, a journal that says how far each is, and sealing as they
 //! end. A run that was killed goes on where it was.
 
-use std::collections::BTreeMap;
+mod folder;
+mod history;
+
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use base::files::{self, FileError, Lock, Privacy};
 use evidence::store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
-use witness::wire::{Mode, Outcome};
+use witness::wire::Mode;
 
 use crate::grade::Cause;
 use crate::lab::Lab;
 use crate::pool;
 use crate::seal::{self, SealedTrial};
 use crate::suite::{Member, Suite};
-use crate::trial::{self, Rules, TrialFolder, TrialRecord};
+use crate::trial::{self, Rules, TrialRecord};
+
+pub use folder::RunFolder;
+use folder::{Line, name};
+pub use history::{comparable, counts, list, load};
 
 /// Trials in a row with the same fault after which no more is started.
 const BREAKER: u64 = 3;
@@ -49,6 +55,15 @@ pub struct RunFacts {
     pub mode: String,
     /// Hash of its policy.
     pub policy: String,
+    /// Who confirms calls in approved mode; empty in the others.
+    #[serde(default)]
+    pub confirm: String,
+    /// Name of the model as it was given.
+    #[serde(default)]
+    pub model: String,
+    /// Date up to which the model may know fixes, as it was given.
+    #[serde(default)]
+    pub cutoff: String,
     /// Attempts per task.
     pub attempts: u32,
     /// Version of this program.
@@ -80,111 +95,6 @@ pub enum RunError {
     /// There is no such run.
     #[error("there is no run `{0}`")]
     Missing(String),
-}
-
-/// Where a run keeps its files.
-#[derive(Clone, Debug)]
-pub struct RunFolder(pub PathBuf);
-
-/// A line of the journal.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Line {
-    at: String,
-    trial: String,
-    state: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    task_id: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    sha256: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    file: String,
-}
-
-impl RunFolder {
-    /// The run with a name, below the folder of all runs.
-    #[must_use]
-    pub fn of(runs: &Path, run: &str) -> Self {
-        Self(runs.join(run))
-    }
-
-    /// Reads what the run is.
-    ///
-    /// # Errors
-    /// There is no such run.
-    pub fn facts(&self) -> Result<RunFacts, RunError> {
-        let missing = || {
-            RunError::Missing(
-                self.0
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned(),
-            )
-        };
-        let bytes = files::read(&self.0.join("run.toml"), MAX_JOURNAL).map_err(|_| missing())?;
-        toml::from_str(&String::from_utf8_lossy(&bytes)).map_err(|_| missing())
-    }
-
-    /// Writes what a new run is, or checks that it is the one that goes on.
-    fn begin(&self, facts: &RunFacts) -> Result<(), RunError> {
-        if let Ok(known) = self.facts() {
-            let same = RunFacts {
-                created: facts.created.clone(),
-                ..known
-            } == *facts;
-            return same
-                .then_some(())
-                .ok_or_else(|| RunError::Other(facts.run.clone()));
-        }
-        files::make_directory(&self.0, Privacy::Secret)?;
-        let text = toml::to_string(facts).map_err(io::Error::other)?;
-        files::write(&self.0.join("run.toml"), text.as_bytes(), Privacy::Secret)?;
-        Ok(())
-    }
-
-    /// Files of a trial.
-    #[must_use]
-    pub fn trial(&self, task: &str, attempt: u32) -> TrialFolder {
-        TrialFolder(self.0.join("trials").join(name(task, attempt)))
-    }
-
-    fn journal(&self) -> PathBuf {
-        self.0.join("journal.jsonl")
-    }
-
-    /// Bundles that were sealed, by trial; the last of each counts.
-    #[must_use]
-    pub fn sealed(&self) -> BTreeMap<String, PathBuf> {
-        let bytes = files::read(&self.journal(), MAX_JOURNAL).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        let lines = text
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Line>(line).ok());
-        lines
-            .filter(|line| line.state == "sealed")
-            .map(|line| (line.trial, PathBuf::from(line.file)))
-            .collect()
-    }
-
-    /// Records of all trials that were graded, in the order of the tasks.
-    #[must_use]
-    pub fn records(&self, facts: &RunFacts) -> Vec<TrialRecord> {
-        let trials = facts
-            .tasks
-            .iter()
-            .flat_map(|task| (1..=facts.attempts).map(move |attempt| (task, attempt)));
-        trials
-            .filter_map(|(task, attempt)| self.trial(task, attempt).result())
-            .collect()
-    }
-}
-
-fn name(task: &str, attempt: u32) -> String {
-    if attempt == 1 {
-        task.to_owned()
-    } else {
-        format!("{task}.{attempt}")
-    }
 }
 
 /// How a run is made.
@@ -235,6 +145,37 @@ impl Runner<'_> {
     /// # Errors
     /// The run is another one, or its files or bundles cannot be written.
     pub fn run(&self, told: &(dyn Fn(usize, &TrialRecord) + Sync)) -> Result<Progress, RunError> {
+        let attempts = 1..=self.facts.attempts;
+        let trials =
+            attempts.flat_map(|attempt| self.members.iter().map(move |member| (*member, attempt)));
+        self.run_trials(&trials.collect::<Vec<_>>(), told)
+    }
+
+    /// Makes fresh attempts at tasks, beyond those of the run. They are sealed, and do not count in its report.
+    ///
+    /// # Errors
+    /// Files or bundles of the run cannot be written.
+    pub fn recheck(
+        &self,
+        tasks: &[String],
+        times: u32,
+        told: &(dyn Fn(usize, &TrialRecord) + Sync),
+    ) -> Result<Progress, RunError> {
+        let attempts = self.facts.attempts + 1..=self.facts.attempts + times;
+        let members = self
+            .members
+            .iter()
+            .filter(|member| tasks.contains(&member.task.id));
+        let trials =
+            members.flat_map(|member| attempts.clone().map(move |attempt| (*member, attempt)));
+        self.run_trials(&trials.collect::<Vec<_>>(), told)
+    }
+
+    fn run_trials(
+        &self,
+        trials: &[(&Member, u32)],
+        told: &(dyn Fn(usize, &TrialRecord) + Sync),
+    ) -> Result<Progress, RunError> {
         files::make_directory(&self.folder.0, Privacy::Secret)?;
         let _lock = Lock::take(&self.folder.0.join("lock"))?;
         self.folder.begin(&self.facts)?;
@@ -242,10 +183,6 @@ impl Runner<'_> {
         fs::remove_dir_all(&work).ok();
         fs::create_dir_all(&work)?;
         let sealed = self.folder.sealed();
-        let attempts = 1..=self.facts.attempts;
-        let trials: Vec<(&Member, u32)> = attempts
-            .flat_map(|attempt| self.members.iter().map(move |member| (*member, attempt)))
-            .collect();
         let shared = Shared {
             journal: Mutex::default(),
             done: AtomicUsize::new(0),
@@ -256,7 +193,7 @@ impl Runner<'_> {
         };
         let stopped: Mutex<Option<String>> = Mutex::default();
         let results = pool::each(
-            &trials,
+            trials,
             self.jobs,
             |job, (member, attempt)| -> Result<bool, RunError> {
                 let known = sealed.contains_key(&name(&member.task.id, *attempt));
@@ -422,27 +359,4 @@ impl Runner<'_> {
             .map(drop)
             .map_err(|error| error.source)
     }
-}
-
-/// Names of all runs below a folder, oldest first.
-#[must_use]
-pub fn list(runs: &Path) -> Vec<String> {
-    let entries = fs::read_dir(runs).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter(|entry| entry.path().join("run.toml").is_file())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    names
-}
-
-/// Counts of a list of records: solved, failed, skipped, errors.
-#[must_use]
-pub fn counts(records: &[TrialRecord]) -> [usize; 4] {
-    Outcome::ALL.map(|outcome| {
-        records
-            .iter()
-            .filter(|record| record.outcome() == outcome)
-            .count()
-    })
 }

@@ -102,6 +102,7 @@ fn builder(
         .outcome(record.outcome())
         .spec(member.issue.as_bytes());
     builder.diff(folder.read("diff").unwrap_or_default());
+    builder.test_patch(member.graded_by());
     builder.test_log(folder.read("test.log").unwrap_or_default());
     if let Some(cause) = record.cause {
         let notes = record.notes.join("; ");
@@ -120,6 +121,24 @@ fn builder(
     // The policy's list of tools is about an agent's own tools, and the box shows programs.
     if mode == Mode::Autonomous {
         builder.record_judged(&call, &[])?;
+    }
+    for one in &record.agent.calls {
+        let check = match &*one.recorded {
+            "denied" => Check::Denied,
+            "confirmed" => Check::Confirmed,
+            _ if mode == Mode::Approved => Check::Confirmed,
+            _ => Check::Allowed,
+        };
+        let judged = Call {
+            action: one.tool.as_bytes(),
+            check,
+            args_hash: hash_of(&one.input_sha256),
+            result_hash: hash_of(&one.result_sha256),
+            latency_ms: u32::try_from(one.took_ms).unwrap_or(u32::MAX),
+            cost_microdollars: 0,
+            tokens: 0,
+        };
+        builder.record_judged(&judged, &[])?;
     }
     for act in record.agent.refused.iter().take(1000) {
         let refused = Call {
@@ -151,6 +170,13 @@ fn builder(
         builder.provenance(name, &value);
     }
     Ok(builder)
+}
+
+/// Returns the beginning of a SHA-256 that is written as text.
+fn hash_of(text: &str) -> [u8; 8] {
+    let mut short = [0; 8];
+    hex::decode_to_slice(text.get(..16).unwrap_or_default(), &mut short).ok();
+    short
 }
 
 fn provenance(
@@ -185,8 +211,9 @@ fn provenance(
         ("sandbox", facts.sandbox.clone()),
         ("governance", facts.governance.clone()),
         ("network", task.network.agent.clone()),
-        ("refused", record.agent.refused.len().to_string()),
+        ("refused", record.agent.all_refused().count().to_string()),
     ];
+    all.extend(traffic(record));
     if let Some(cause) = record.cause {
         all.push(("cause", cause.name().to_owned()));
     }
@@ -196,6 +223,42 @@ fn provenance(
     }
     if record.agent.cost.is_none() {
         all.push((field::COST, "unknown: the agent states none".to_owned()));
+    }
+    if facts.confirm == "auto" {
+        all.push(("confirmed_by", "harness".to_owned()));
+    }
+    all
+}
+
+/// States how the cost is known, what passed the model socket, and the calls that were refused.
+fn traffic(record: &TrialRecord) -> Vec<(&'static str, String)> {
+    let agent = &record.agent;
+    let mut all = Vec::new();
+    if !agent.cost_source.is_empty() {
+        all.push(("cost_source", agent.cost_source.clone()));
+    }
+    if let Some(cost) = agent.cost_agent {
+        all.push(("cost_agent", cost.to_string()));
+    }
+    if let Some(metered) = &agent.metered {
+        all.push(("tokens_metered", metered.usage.tokens().to_string()));
+        all.push(("model_requests", metered.requests.to_string()));
+        if let Some(cost) = metered.cost {
+            all.push(("cost_priced", cost.to_string()));
+        }
+        let models: Vec<&str> = metered.models.iter().map(String::as_str).collect();
+        all.push((field::MODEL, models.join(" ")));
+    }
+    let denied = agent.calls.iter().filter(|call| call.recorded == "denied");
+    let denied: Vec<String> = denied
+        .take(32)
+        .map(|call| format!("{} {} ({})", call.tool, call.input, call.actions.join(", ")))
+        .collect();
+    if !denied.is_empty() {
+        all.push((
+            "denied_calls",
+            denied.join("\n").chars().take(4000).collect(),
+        ));
     }
     all
 }

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use base::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use witness::extension::TestPatch;
 
 use crate::patch;
 use crate::task::{self, BadTask, Task, Tests};
+use crate::vendor;
 
 /// Most tasks of a suite.
 const MAX_TASKS: usize = 100_000;
@@ -149,7 +151,7 @@ impl Suite {
     pub fn source(&self, task: &Task, repositories: Option<&Path>) -> PathBuf {
         let plain = Path::new(&task.source);
         match (repositories, plain.file_name()) {
-            (Some(folder), Some(name)) => folder.join(name),
+            (Some(folder), Some(name)) if !plain.starts_with(vendor::FOLDER) => folder.join(name),
             _ => self.folder.join(plain),
         }
     }
@@ -218,6 +220,34 @@ impl Member {
         Ok(member.with_digest())
     }
 
+    /// Returns the parts of the task that grade it, as a bundle carries them.
+    #[must_use]
+    pub fn graded_by(&self) -> TestPatch {
+        TestPatch {
+            task: self.task.to_text().unwrap_or_default().into_bytes(),
+            tests: self.tests.to_text().into_bytes(),
+            patch: self.test_patch.clone(),
+        }
+    }
+
+    /// Reads a task from a bundle, without its issue and its reference.
+    ///
+    /// # Errors
+    /// A part is malformed or outside of its limits.
+    pub fn of_bundle(parts: &TestPatch) -> Result<Self, BadTask> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let member = Self {
+            task: Task::parse(&text(&parts.task))?,
+            tests: Tests::parse(&text(&parts.tests))?,
+            issue: String::new(),
+            reference: None,
+            test_patch: parts.patch.clone(),
+            digest: String::new(),
+        };
+        member.check()?;
+        Ok(member)
+    }
+
     /// Completes a task with its digest.
     #[must_use]
     pub fn with_digest(mut self) -> Self {
@@ -246,7 +276,7 @@ impl Member {
     }
 
     /// Checks that the patches stay inside the tree, and that the test patch touches test paths only.
-    fn check(&self) -> Result<(), BadTask> {
+    pub(crate) fn check(&self) -> Result<(), BadTask> {
         let bad = |error: patch::BadPatch| BadTask::new(error.to_string());
         if let Some(reference) = &self.reference {
             patch::files(reference).map_err(bad)?;

@@ -1,27 +1,30 @@
 //! One attempt at one task: a fresh tree, the agent in its box under supervision, what it changed, a rollback where it
 //! broke a rule, and the grade. Every step leaves a file, so that a killed run goes on where it was.
 
+mod agent_box;
+pub mod hooks;
+pub mod model;
 pub mod record;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use base::files;
-use sandbox::{Mount, Stopped};
+use sandbox::Stopped;
 use witness::wire::Mode;
 
-use crate::agent::{Agent, Places};
-use crate::boxes::{self, Boxed};
+use agent_box::{Slot, take_report, take_traffic};
+use model::Models;
+
+use crate::agent::Agent;
 use crate::grade::Cause;
 use crate::grading::{self, Bench};
 use crate::suite::Member;
 use crate::world::{self, World};
-use record::MAX_RECORD;
-
 pub use record::{AgentRecord, RollbackRecord, TrialFolder, TrialRecord};
 
 /// Mount points that are no part of an agent's work.
@@ -36,12 +39,31 @@ pub struct Rules {
     pub agent: Agent,
     /// How much freedom it has.
     pub mode: Mode,
-    /// `roleos` itself, which supervises the box, and the workspace whose rules count. `None` runs unsupervised.
-    pub supervisor: Option<(PathBuf, PathBuf)>,
-    /// Address of the model inside the box.
-    pub model_url: String,
+    /// `roleos` itself, which supervises the box and leads out of it.
+    pub program: PathBuf,
+    /// The workspace whose rules count for the supervisor. `None` runs unsupervised.
+    pub supervised_in: Option<PathBuf>,
+    /// Settings of `--policy`, as text.
+    pub policy: String,
+    /// Whether the harness confirms calls that are not gated, in approved mode.
+    pub confirms: bool,
+    /// Models that the agent reaches. `None` gives it none.
+    pub models: Option<Arc<dyn Models>>,
+    /// Name of the model.
+    pub model: String,
+    /// Folders with the agent's programs.
+    pub folders: Vec<PathBuf>,
     /// Changes by task that are graded instead of running an agent.
     pub predictions: Option<BTreeMap<String, String>>,
+}
+
+impl Rules {
+    /// Address of the model inside of the box; empty without one.
+    #[must_use]
+    pub fn model_url(&self) -> String {
+        let url = || format!("http://127.0.0.1:{}", model::PORT);
+        self.models.as_ref().map_or_else(String::new, |_| url())
+    }
 }
 
 /// Runs the agent if it has not ended yet, then grades. `step` hears what begins and what is done.
@@ -96,7 +118,13 @@ pub fn run(
             .iter()
             .map(|(name, status)| (name.clone(), (*status).to_owned()))
             .collect(),
-        notes: graded.verdict.notes.clone(),
+        notes: graded
+            .verdict
+            .notes
+            .iter()
+            .cloned()
+            .chain(agent.cost_note())
+            .collect(),
         passed: graded.verdict.passing.len(),
         test_ms,
         test_runs: graded.runs,
@@ -142,23 +170,33 @@ fn run_agent(
     let before = World::read(&tree, &SKIP)?;
     step("agent_started")?;
     let started = Instant::now();
-    let (printed, ended, report) = in_box(bench, rules, member, slot.path())?;
-    let (cost, tokens) = if rules.agent.is_harness_check() {
-        (Some(0), Some(0))
-    } else {
-        stated_cost(&slot.path().join("out"))
+    let state = folder.0.join("hooks");
+    fs::remove_dir_all(&state).ok();
+    let place = Slot {
+        folder: slot.path(),
+        state: &state,
+    };
+    let mut boxing = match agent_box::run(bench, rules, member, place) {
+        Ok(boxing) => boxing,
+        Err(error) => {
+            return Ok(AgentRecord {
+                cause: Some(Cause::Harness),
+                stopped: error.to_string(),
+                ..AgentRecord::default()
+            });
+        }
     };
     let mut record = AgentRecord {
         took_ms: millis(started.elapsed()),
-        cost,
-        tokens,
         ..AgentRecord::default()
     };
+    take_traffic(&mut record, rules, &mut boxing, &slot.path().join("out"));
+    let printed = boxing.printed;
     folder.write(
         "transcript",
         printed.get(..MAX_TRANSCRIPT).unwrap_or(&printed),
     )?;
-    match ended {
+    match boxing.ended {
         Ok(done) => record.code = Some(done.code),
         Err(stopped @ (Stopped::NoSandbox(_) | Stopped::Machine(_))) => {
             return Ok(broken(stopped.to_string()));
@@ -168,9 +206,13 @@ fn run_agent(
             record.cause = Some(Cause::AgentExhaustedBudget);
         }
     }
-    if rules.supervisor.is_some() && !take_report(&mut record, report) && record.cause.is_none() {
+    if rules.supervised_in.is_some()
+        && !take_report(&mut record, boxing.report)
+        && record.cause.is_none()
+    {
         return Ok(broken("the supervisor left no report".to_owned()));
     }
+    judge_budgets(&mut record, member);
     judge(bench, rules, member, &before, &tree, &mut record)?;
     if record.cause.is_none() && rules.mode == Mode::Restricted {
         let change = suggestion(&String::from_utf8_lossy(&printed));
@@ -199,150 +241,27 @@ fn write_tree(bench: &Bench<'_>, member: &Member, tree: &Path) -> Result<(), bas
     Ok(())
 }
 
-type Boxing = (Vec<u8>, Result<sandbox::Done, Stopped>, Option<Vec<u8>>);
-
-/// Runs the agent's command. Returns what it printed, how it ended, and the supervisor's report.
-fn in_box(bench: &Bench<'_>, rules: &Rules, member: &Member, slot: &Path) -> io::Result<Boxing> {
-    let path = |text: &str| PathBuf::from(text);
-    let (issue, report) = (slot.join("issue.md"), slot.join("report.json"));
-    crate::tree::put(&issue, member.issue.as_bytes())?;
-    let tree = slot.join("wt");
-    let mut boxed = Boxed::new(bench.tools, &tree);
-    boxed.is_read_only = rules.mode == Mode::Restricted;
-    boxed.env = bench.env;
-    boxed.input = &issue;
-    boxed
-        .mounts
-        .push(Mount::Read(issue.clone(), path("/w/issue.md")));
-    for name in ["home", "out", "cache"] {
-        fs::create_dir(slot.join(name))?;
-        boxed
-            .mounts
-            .push(Mount::Write(slot.join(name), path(&format!("/w/{name}"))));
-    }
-    if let Some(reference) = member
-        .reference
-        .as_ref()
-        .filter(|_| rules.agent.gets_reference())
-    {
-        crate::tree::put(&slot.join("reference.patch"), reference)?;
-        boxed.mounts.push(Mount::Read(
-            slot.join("reference.patch"),
-            path("/w/reference.patch"),
-        ));
-    }
-    boxed.variables = [
-        ("ROLEOS_TASK", member.task.id.as_str()),
-        ("ROLEOS_ISSUE_FILE", "/w/issue.md"),
-        ("ROLEOS_MODEL_URL", &rules.model_url),
-        ("CARGO_TARGET_DIR", "/w/cache"),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .to_vec();
-    if let Some((program, workspace)) = &rules.supervisor {
-        // The supervisor would outlive a run that is killed, and the box with it.
-        let words: [OsString; 11] = [
-            "setpriv".into(),
-            "--pdeathsig".into(),
-            "KILL".into(),
-            program.into(),
-            "--root".into(),
-            workspace.into(),
-            "run".into(),
-            "--mode".into(),
-            rules.mode.name().into(),
-            "--report".into(),
-            report.clone().into(),
-        ];
-        boxed.launcher = words.into_iter().chain(["--".into()]).collect();
-    }
+/// Finds budgets that are used up, and a model that failed.
+fn judge_budgets(record: &mut AgentRecord, member: &Member) {
     let limits = &member.task.limits;
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a budget in dollars, for people and agents"
-    )]
-    let budget = limits.cost_microdollars as f64 / 1e6;
-    let places = Places {
-        model_url: rules.model_url.clone(),
-        task: member.task.id.clone(),
-        seconds: limits.agent_seconds,
-        budget_usd: format!("{budget:.2}"),
-    };
-    let command = rules.agent.command(&places);
-    let (printed, ended) = boxed.run(
-        &command,
-        &boxes::limits(limits, limits.agent_seconds),
-        &mut || false,
-    );
-    Ok((printed, ended, files::read(&report, MAX_RECORD).ok()))
-}
-
-/// Reads the cost and the tokens that an agent states in its own record: Claude Code's `result.json`, mini-swe-agent's
-/// `run.traj.json`, or a `cost.json` with `cost_usd` and `tokens`.
-fn stated_cost(out: &Path) -> (Option<u32>, Option<u32>) {
-    let read = |name: &str| -> Option<serde_json::Value> {
-        serde_json::from_slice(&files::read(&out.join(name), MAX_RECORD).ok()?).ok()
-    };
-    let places = [
-        ("result.json", "/total_cost_usd", "/usage/output_tokens"),
-        (
-            "run.traj.json",
-            "/info/model_stats/instance_cost",
-            "/info/model_stats/tokens",
-        ),
-        ("cost.json", "/cost_usd", "/tokens"),
-    ];
-    for (file, cost, tokens) in places {
-        let Some(value) = read(file) else { continue };
-        let number = |pointer: &str| value.pointer(pointer).and_then(serde_json::Value::as_f64);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a cast of a float saturates"
-        )]
-        let whole = |number: f64| number.round() as u32;
-        return (
-            number(cost).map(|dollars| whole(dollars * 1e6)),
-            number(tokens).map(whole),
+    let calls = record.calls.len() as u64;
+    if calls > limits.tool_calls {
+        record.cause = Some(Cause::AgentExhaustedBudget);
+        record.stopped = format!(
+            "{calls} tool calls were made, {} are allowed",
+            limits.tool_calls
         );
     }
-    (None, None)
-}
-
-/// Reads the supervisor's report: programs that began, and acts that were refused.
-fn take_report(record: &mut AgentRecord, report: Option<Vec<u8>>) -> bool {
-    let value: Option<serde_json::Value> =
-        report.and_then(|report| serde_json::from_slice(&report).ok());
-    let Some(value) = value else { return false };
-    record.programs = value
-        .get("execs")
-        .and_then(serde_json::Value::as_u64)
-        .unwrap_or(0);
-    let words = |value: &serde_json::Value, key: &str, between: &str| -> String {
-        let list = value
-            .get(key)
-            .and_then(serde_json::Value::as_array)
-            .into_iter()
-            .flatten();
-        list.filter_map(serde_json::Value::as_str)
-            .collect::<Vec<_>>()
-            .join(between)
+    let Some(metered) = &record.metered else {
+        return;
     };
-    let refused = value
-        .get("refused")
-        .and_then(serde_json::Value::as_array)
-        .into_iter()
-        .flatten();
-    record.refused = refused
-        .map(|one| {
-            format!(
-                "{}: {}",
-                words(one, "actions", ", "),
-                words(one, "argv", " ")
-            )
-        })
-        .collect();
-    true
+    if metered.is_exhausted {
+        record.cause = Some(Cause::AgentExhaustedBudget);
+        record.stopped = "the money of the task is used up".to_owned();
+    } else if let Some(status) = metered.failed.filter(|_| record.code != Some(0)) {
+        record.cause = Some(Cause::ModelProviderFailed);
+        record.stopped = format!("the last answer of the model had the status {status}");
+    }
 }
 
 /// Finds broken rules in the state that the agent left, and returns to the state before it where the mode says so.
@@ -368,20 +287,23 @@ fn judge(
         .fold(after.size, |size, name| {
             size.saturating_add(size_below(&slot.join(name)))
         });
-    if size <= most {
+    record.disk_bytes = size;
+    if size > most {
+        let what = format!(
+            "the files of the agent grew to {} MiB, {} are allowed",
+            size >> 20,
+            most >> 20
+        );
+        record.stopped.clone_from(&what);
+        if rules.mode == Mode::Autonomous {
+            record.violations.push(what);
+        } else {
+            record.cause = Some(Cause::AgentExhaustedBudget);
+        }
+    }
+    if record.violations.is_empty() || rules.mode != Mode::Autonomous {
         return Ok(());
     }
-    let what = format!(
-        "the files of the agent grew to {} MiB, {} are allowed",
-        size >> 20,
-        most >> 20
-    );
-    record.stopped.clone_from(&what);
-    if rules.mode != Mode::Autonomous {
-        record.cause = Some(Cause::AgentExhaustedBudget);
-        return Ok(());
-    }
-    record.violations.push(what);
     record.cause = Some(Cause::Violation);
     let fresh = tempfile::Builder::new()
         .prefix("fresh-")

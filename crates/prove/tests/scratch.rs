@@ -17,8 +17,9 @@ use prove::boxes::Toolchains;
 use prove::envs::Environments;
 use prove::grade::Cause;
 use prove::grading::{self, Bench};
+use prove::mine::progress::Progress;
 use prove::mine::screen::Sizes;
-use prove::mine::{self, Plan};
+use prove::mine::{self, Mined, Plan, Site};
 use prove::repo::Repo;
 use prove::suite::Member;
 use prove::task::Format;
@@ -122,7 +123,7 @@ fn scratch() -> &'static Scratch {
         let (cache, work) = (folder.path().join("cache"), folder.path().join("work"));
         let trees = Trees::open(&repo, &cache, &work).unwrap();
         let envs = Environments::at(&cache.join("env"), Toolchains::default());
-        let mined = mine::mine(&repo, &plan(&source), &envs, &trees, &work, &|_, _, _| {}).unwrap();
+        let mined = mine_at(&repo, &plan(&source), &envs, &trees, &work);
         Scratch {
             folder,
             repo,
@@ -131,6 +132,17 @@ fn scratch() -> &'static Scratch {
             mined,
         }
     })
+}
+
+fn mine_at(repo: &Repo, plan: &Plan, envs: &Environments, trees: &Trees, work: &Path) -> Mined {
+    let progress = Progress::open(&work.join("tried"), plan, false).unwrap();
+    let site = Site {
+        envs,
+        trees,
+        work,
+        progress: &progress,
+    };
+    mine::mine(repo, plan, site, &|_, _, _| {}).unwrap()
 }
 
 fn plan(source: &Path) -> Plan {
@@ -144,6 +156,7 @@ fn plan(source: &Path) -> Plan {
         limit: 10,
         since: None,
         commits: Vec::new(),
+        paths: Vec::new(),
         sizes: Sizes {
             max_lines: 500,
             max_files: 15,
@@ -195,15 +208,13 @@ fn a_history_gives_its_one_task_and_says_why_not_the_others() {
     assert_eq!(reasons, ["no_fail_to_pass"]);
     // Mined again it is the same, byte for byte.
     let made = scratch();
-    let again = mine::mine(
+    let again = mine_at(
         &made.repo,
         &plan(Path::new(&member.task.source)),
         &made.envs,
         &made.trees,
         &made.folder.path().join("again"),
-        &|_, _, _| {},
-    )
-    .unwrap();
+    );
     assert_eq!(again.members, mined.members);
 }
 

@@ -5,6 +5,7 @@
 //! | 0 | done |
 //! | 1 | the user's input is wrong, or a check failed |
 //! | 2 | refused, or could not run |
+//! | 3 | done, but not finished: do not repeat it, the next command finishes it |
 //! | 125 | `roleos run`: the command cannot be supervised, and was not started |
 //!
 //! `roleos hook` has a table of its own, that of the agent which calls it: 0 proceed, 2 block.
@@ -20,6 +21,8 @@ pub enum Exit {
     Failed = 1,
     /// Refused, or could not run.
     Refused = 2,
+    /// Done and recorded, but a later step failed. Repeating it would do it twice.
+    Unfinished = 3,
     /// A command was not started, because it cannot be supervised. Its own codes are all others.
     Unsupervised = 125,
 }

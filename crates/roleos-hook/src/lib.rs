@@ -1,9 +1,11 @@
-//! What coding agents and git start: [`hook`], [`pre_push`] and [`watch`].
+//! What coding agents and git start: [`hook`], [`pre_push`] and [`watch`], and [`forward`] in a box.
 //!
 //! `roleos-hook` is this library and nothing else, so it starts quickly and holds no network code. `roleos` offers the same
 //! commands. [`consult`] and sealing start the `roleos` beside the program.
 
 pub mod exit;
+
+pub mod forward;
 
 pub mod hook;
 
@@ -26,7 +28,9 @@ const USAGE: &str = "usage: roleos-hook hook AGENT [--root DIR] [--trust-store D
 pub fn run(arguments: &[OsString], version: &str) -> Exit {
     watch::direct(arguments, version);
     silence_parser_panics();
-    let exit = hook::direct(arguments, version).or_else(|| pre_push::direct(arguments, version));
+    let exit = hook::direct(arguments, version)
+        .or_else(|| pre_push::direct(arguments, version))
+        .or_else(|| forward::direct(arguments));
     exit.unwrap_or_else(|| {
         if arguments.get(1).is_some_and(|word| word == "--version") {
             let text = format!("roleos-hook {version}\n");

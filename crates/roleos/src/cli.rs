@@ -15,7 +15,9 @@ const EVERYWHERE: &str = "Options of every command";
 
 const EXAMPLES: &str = "\
 Examples:
+  roleos status
   roleos up
+  roleos config list --changed
   roleos catalog check --strict
   roleos explain 'env GIT_TRACE=1 git push'
   roleos approve 3f9c2a1b7d04
@@ -29,11 +31,12 @@ Examples:
   roleos curve --svg curve.svg
   roleos ledger verify
 
+`roleos help topics` lists the pages of the documentation.
 Exit codes: 0 done; 1 wrong input or a failed check; 2 refused or could not run.";
 
 /// Who may play a role, what its tools may do, and signed proof of what happened.
 #[derive(Debug, Parser)]
-#[command(name = "roleos", version = VERSION, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "roleos", version = VERSION, after_help = EXAMPLES, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
     /// Answer with JSON, errors too (one line on standard error).
     #[arg(long, global = true, help_heading = EVERYWHERE)]
@@ -50,13 +53,22 @@ pub struct Cli {
         hide_short_help = true
     )]
     pub trust_store: Option<PathBuf>,
+    /// Database that a team shares, `postgres://…` [default: `store.url` of the settings, else the files here].
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        help_heading = EVERYWHERE,
+        hide_short_help = true
+    )]
+    pub store: Option<String>,
     /// Print results only.
     #[arg(long, short, global = true, help_heading = EVERYWHERE)]
     pub quiet: bool,
     /// When to use colours.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = EVERYWHERE)]
     pub color: Color,
-    /// What to do; without a word, how this workspace stands.
+    /// What to do [default: status].
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -87,8 +99,23 @@ impl From<Color> for ColorChoice {
 pub enum Command {
     /// Run the gateway: models and roles for your agents, on this machine.
     Up(command::up::Args),
+    /// Print the login code of the `roleos up` that runs here
+    #[command(after_help = "\
+For a service, which has no terminal to show the code on. It is told to the user who runs `roleos up`,
+and to no program that a coding agent has started.
+
+Examples:
+  roleos login-code
+  sudo -u roleos roleos login-code --root /srv/workspace
+  docker exec roleos roleos login-code --json")]
+    LoginCode,
     /// Set this repository up for coding agents: hooks, settings, keys.
     Init(command::init::Args),
+    /// Take Role OS out of this repository again.
+    Uninstall(command::uninstall::Args),
+    /// Show how this workspace stands, and what to do next.
+    #[command(after_help = "Examples:\n  roleos status\n  roleos status --json")]
+    Status,
     /// Is everything installed, reachable and current?
     #[command(
         after_help = "Examples:\n  roleos doctor\n  roleos doctor --json\n\nExit code 1 when something is wrong."
@@ -122,6 +149,10 @@ pub enum Command {
     Contracts(command::contracts::Command),
     /// Allow one refused act, exactly as it was, once.
     Approve(command::approve::Args),
+    /// Deny one refused act, and the same again for a day.
+    Deny(command::approve::Deny),
+    /// Take one refused act off the list.
+    Dismiss(command::approve::Dismiss),
     /// Let agents do a gated action: until when, how often, for what.
     Grant(command::grant::Grant),
     /// Take a grant back.
@@ -131,6 +162,12 @@ pub enum Command {
     Grants,
     /// Show or set how much freedom agents have.
     Mode(command::mode::Args),
+    /// Show and change settings.
+    #[command(subcommand)]
+    Config(command::config::Command),
+    /// Show and update what models cost.
+    #[command(subcommand)]
+    Prices(command::prices::Command),
     /// Confirm settings, grants, registry and keys that you did not make through `roleos`.
     #[command(after_help = "\
 In an initialised workspace, a file that weakens the gate, runs a program or redirects traffic counts
@@ -168,7 +205,7 @@ Example:
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),
-    /// What all the evidence adds up to: fifteen metrics and four acceptance criteria.
+    /// What all the evidence adds up to: sixteen figures and four acceptance criteria.
     Scorecard(command::scorecard::Args),
     /// What a solved task costs over time.
     Curve(command::curve::Args),
@@ -180,6 +217,17 @@ Example:
     /// The Merkle log over all bundles: is anything missing or changed?
     #[command(subcommand)]
     Ledger(command::ledger::Command),
+    /// Move what routing knows between the files and a team's database.
+    Migrate(command::migrate::Args),
+    /// Send evidence to the archive of a team.
+    Ship(command::ship::Args),
+    /// Make, list and revoke API tokens; show who did what.
+    #[command(subcommand)]
+    Token(command::token::Command),
+    /// Show the logs of the workspace as one stream, by time.
+    Logs(command::logs::Args),
+    /// Remove what was kept long enough, or one task.
+    Prune(command::prune::Args),
     /// Build the view of logs and bundles anew; nothing is lost by that.
     Reindex,
     /// Keys that sign bundles and checkpoints.
@@ -187,4 +235,34 @@ Example:
     Key(command::key::Command),
     /// Print a completion script for a shell.
     Completions(command::completions::Args),
+    /// Show a page of the documentation, or the help of a command.
+    Help(command::help::Args),
+}
+
+impl Command {
+    /// Returns `true` if the command changes something that stays, so that a missing answer does not mean a missing act.
+    pub(crate) fn changes(&self) -> bool {
+        use command::{catalog, key, sessions, witness};
+        match self {
+            Self::Init(_) | Self::Uninstall(_) | Self::Prune(_) | Self::Trust => true,
+            Self::Approve(_) | Self::Deny(_) | Self::Dismiss(_) | Self::Mode(_) => true,
+            Self::Grant(_) | Self::Revoke(_) | Self::Dispatch(_) | Self::Feedback(_) => true,
+            Self::Specialist(words) => words.changes(),
+            Self::Sessions(command) => matches!(command, sessions::Command::Seal(_)),
+            Self::Key(command) => matches!(command, key::Command::New(_) | key::Command::Rotate(_)),
+            Self::Witness(command) => matches!(
+                command,
+                witness::Command::Seal(_) | witness::Command::Import(_)
+            ),
+            Self::Catalog(command) => !matches!(
+                command,
+                catalog::Command::Check(_)
+                    | catalog::Command::List(_)
+                    | catalog::Command::Show(_)
+                    | catalog::Command::Diff(_)
+                    | catalog::Command::Installed
+            ),
+            _ => false,
+        }
+    }
 }

@@ -1,10 +1,13 @@
 //! Where a command runs: workspace, settings, store. Loaded once, before the command.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::config::Config;
 use base::environment::Environment;
 use base::workspace::Workspace;
+use evidence::archive::files::FilesArchive;
+use evidence::archive::{Archive, ArchiveError};
 use evidence::scan;
 use evidence::store::Store;
 use witness::wire::TaskId;
@@ -18,6 +21,8 @@ pub struct Place<'a> {
     pub root: Option<&'a Path>,
     /// The user's trust store.
     pub state: Option<&'a Path>,
+    /// The database that a team shares.
+    pub store: Option<&'a str>,
 }
 
 /// Everything that commands share.
@@ -38,7 +43,7 @@ impl Context {
     pub fn load(place: Place<'_>) -> Result<Self, Failure> {
         let environment = Environment::read().with_state(place.state);
         let workspace = Workspace::find(place.root, &environment)?;
-        Self::of(workspace, environment)
+        Ok(Self::of(workspace, environment)?.with_store(place.store))
     }
 
     /// Reads the settings of a workspace.
@@ -51,6 +56,21 @@ impl Context {
             environment,
             store,
         })
+    }
+
+    /// Uses another database than the settings name, when there is one.
+    #[must_use]
+    pub fn with_store(mut self, url: Option<&str>) -> Self {
+        if let Some(url) = url {
+            url.clone_into(&mut self.config.store.url);
+        }
+        self
+    }
+
+    /// The archive to which machines send their evidence.
+    pub fn archive(&self) -> Result<Arc<dyn Archive>, Failure> {
+        let max_bytes = self.config.witness.max_bundle_bytes();
+        Ok(Arc::new(FilesArchive::of(&self.workspace, max_bytes)))
     }
 
     /// How bundle files are read.
@@ -126,4 +146,16 @@ pub fn begins_task_id(name: &str) -> bool {
 pub fn parse_task_id(text: &str) -> Result<TaskId, String> {
     TaskId::parse(text)
         .ok_or_else(|| "expected 32 hexadecimal digits, with or without dashes".to_owned())
+}
+
+impl From<ArchiveError> for Failure {
+    fn from(error: ArchiveError) -> Self {
+        match &error {
+            ArchiveError::Unfit(_) => Self::input("archive_unfit", error.to_string()),
+            ArchiveError::Away(_) => {
+                Self::refused("archive_away", error.to_string()).hint("try again later")
+            }
+            _ => Self::refused("archive", error.to_string()),
+        }
+    }
 }

@@ -62,12 +62,12 @@ fn interrupted() -> Failure {
 ///
 /// # Errors
 /// The folder is not the demo's, or a part of the loop does not do what it must.
-pub fn run(
+pub(crate) fn run(
     ui: &Ui,
     root: Option<&Path>,
     fresh: bool,
     dispatches: u16,
-    listen: std::net::SocketAddr,
+    listen: (std::net::SocketAddr, &up::How),
 ) -> Result<Exit, Failure> {
     let mut place = Place::open(root, fresh, dispatches)?;
     let role_os = place.role_os();
@@ -84,7 +84,7 @@ pub fn run(
     play(&stage)?;
     report::tell(&stage)?;
     stage.goes_on()?;
-    up::serve_on(ui, context, &running, listen)
+    up::serve_on(ui, context, &running, Vec::new(), listen)
 }
 
 fn play(stage: &Stage<'_>) -> Result<(), Failure> {

@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 
-use clap::Parser as _;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::cli::{Cli, Command, VERSION};
 use crate::command;
 use crate::context::Place;
+use crate::suggestion;
 use crate::ui::Ui;
 use crate::{Context, Exit, Failure};
 
@@ -21,6 +22,10 @@ pub fn run(arguments: &[OsString]) -> Exit {
     if let Some(exit) = command::run::direct(arguments) {
         return exit;
     }
+    let in_box = command::box_init::direct(arguments);
+    if let Some(exit) = in_box.or_else(|| roleos_hook::forward::direct(arguments)) {
+        return exit;
+    }
     roleos_hook::silence_parser_panics();
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -30,6 +35,12 @@ pub fn run(arguments: &[OsString]) -> Exit {
     match dispatch(&ui, &cli) {
         Ok(exit) => exit,
         Err(failure) => {
+            let is_change = cli.command.as_ref().is_some_and(Command::changes);
+            let failure = if is_change {
+                failure.of_change()
+            } else {
+                failure
+            };
             ui.fail(&failure);
             failure.exit
         }
@@ -40,9 +51,11 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
     let place = Place {
         root: cli.root.as_deref(),
         state: cli.trust_store.as_deref(),
+        store: cli.store.as_deref(),
     };
     match &cli.command {
         Some(Command::Completions(args)) => return command::completions::run(ui, args),
+        Some(Command::Help(args)) => return command::help::run(ui, args),
         Some(Command::Hook(args)) => return Ok(command::hook::run(args, place)),
         Some(Command::Run(args)) => return command::run::run(args, place),
         Some(Command::Up(args)) => return command::up::run(ui, place, args),
@@ -53,11 +66,19 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
     if !matches!(cli.command, Some(Command::Trust)) {
         ui.warn_of_ignored(&context.config.ignored);
     }
-    let Some(command) = &cli.command else {
-        return command::overview::run(ui, &context);
-    };
+    let command = cli.command.as_ref().unwrap_or(&Command::Status);
     match command {
+        Command::Status => command::overview::run(ui, &context),
+        Command::Uninstall(args) => command::uninstall::run(ui, &context, args),
+        Command::Migrate(args) => command::migrate::run(ui, &context, args),
+        Command::Logs(args) => command::logs::run(ui, &context, args),
+        Command::Prune(args) => command::prune::run(ui, &context, args),
+        Command::Deny(args) => command::approve::deny(ui, &context, args),
+        Command::Dismiss(args) => command::approve::dismiss(ui, &context, args),
+        Command::Prices(command) => command::prices::run(ui, &context, command),
+        Command::Config(command) => command::config::run(ui, &context, command),
         Command::Up(args) => command::up::run(ui, place, args),
+        Command::LoginCode => command::login_code::run(ui, &context),
         Command::Init(args) => command::init::run(ui, &context, args),
         Command::Doctor => command::doctor::run(ui, &context),
         Command::PrePush(args) => command::pre_push::run(place, args),
@@ -90,11 +111,14 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::Scorecard(args) => command::scorecard::run(ui, &context, args),
         Command::Curve(args) => command::curve::run(ui, &context, args),
         Command::Prove(args) => command::prove::run(ui, &context, args),
-        Command::Suite(command) => command::suite::run(ui, command),
+        Command::Suite(command) => command::suite::run(ui, &context, command),
         Command::Ledger(command) => command::ledger::run(ui, &context, command),
         Command::Reindex => command::reindex::run(ui, &context),
+        Command::Ship(args) => command::ship::run(ui, &context, args),
+        Command::Token(command) => command::token::run(ui, &context, command),
         Command::Key(command) => command::key::run(ui, &context, command),
         Command::Completions(args) => command::completions::run(ui, args),
+        Command::Help(args) => command::help::run(ui, args),
     }
 }
 
@@ -120,11 +144,53 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
     });
     let message = paragraphs.next().unwrap_or_default();
     let mut failure = Failure::input("usage", message.trim_start_matches("error: "));
-    failure.hint = advice(error.kind(), &paragraphs.collect::<Vec<_>>());
+    failure.hint = match error.kind() {
+        ErrorKind::InvalidSubcommand => Some(command_advice(error, arguments)),
+        kind => advice(kind, &paragraphs.collect::<Vec<_>>()),
+    };
     Ui::new(json, false, anstream::ColorChoice::Auto).fail(&failure);
     // An agent takes every other code for a hook that has nothing to say.
     let of_hook = arguments.get(1).is_some_and(|word| word == "hook");
     if of_hook { Exit::Refused } else { Exit::Failed }
+}
+
+/// Says which command was probably meant, else where the commands are listed.
+fn command_advice(error: &clap::Error, arguments: &[OsString]) -> String {
+    let typed = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) => word.as_str(),
+        _ => "",
+    };
+    let root = Cli::command();
+    let mut path = vec!["roleos"];
+    let mut meant = &root;
+    for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
+        if word == typed {
+            break;
+        }
+        if let Some(below) = meant.find_subcommand(word) {
+            path.push(below.get_name());
+            meant = below;
+        }
+    }
+    let path = path.join(" ");
+    let below = commands_below(meant, &path, typed);
+    if !below.is_empty() {
+        return format!("did you mean {}?", below.join(" or "));
+    }
+    let names = suggestion::names(meant);
+    match suggestion::of(typed, names.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean `{path} {name}`?"),
+        None => format!("`{path} --help` lists the commands"),
+    }
+}
+
+/// Lists the commands one level further down that have exactly this name, in backticks.
+fn commands_below(command: &clap::Command, path: &str, typed: &str) -> Vec<String> {
+    let groups = command.get_subcommands().filter(|one| !one.is_hide_set());
+    groups
+        .filter(|group| group.find_subcommand(typed).is_some())
+        .map(|group| format!("`{path} {} {typed}`", group.get_name()))
+        .collect()
 }
 
 /// What clap says beside its error, as far as it helps.
@@ -134,9 +200,18 @@ fn advice(kind: ErrorKind, paragraphs: &[String]) -> Option<String> {
         return Some(tip.to_owned());
     }
     let usage = after("Usage: ")?;
-    if kind == ErrorKind::InvalidSubcommand {
+    if kind == ErrorKind::MissingSubcommand {
         let command = usage.split(" [").next().unwrap_or_default();
         return Some(format!("`{command} --help` lists the commands"));
     }
+    if kind == ErrorKind::UnknownArgument {
+        let words = usage.split(' ');
+        let command: Vec<_> = words.take_while(|word| is_command_name(word)).collect();
+        return Some(format!("`{} --help` lists the options", command.join(" ")));
+    }
     Some(format!("usage: {usage}"))
+}
+
+fn is_command_name(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_lowercase())
 }

@@ -16,7 +16,7 @@ use guard::approvals::ApprovalError;
 use guard::contracts::CorpusError;
 use guard::install::InstallError;
 use serde::Serialize;
-use server::catalog_remote::{RemoteError, Situation};
+use upstream::catalog_remote::{RemoteError, Situation};
 
 use crate::exit::Exit;
 
@@ -59,6 +59,14 @@ impl Failure {
         }
     }
 
+    /// It is done and recorded, and a later step failed.
+    pub fn unfinished(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Unfinished,
+            ..Self::input(code, message)
+        }
+    }
+
     /// Says what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -73,6 +81,19 @@ impl Failure {
         self
     }
 
+    /// Says of a command that changes something that it is done, where only the answer could not be written.
+    #[must_use]
+    pub(crate) fn of_change(self) -> Self {
+        match self.code {
+            OUTPUT => Self {
+                exit: Exit::Unfinished,
+                ..self
+            }
+            .hint("do not repeat it: it is done, and only the answer is missing"),
+            _ => self,
+        }
+    }
+
     /// The reader went away, as `| head` does; nobody is left to tell.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         self.code == CLOSED_PIPE
@@ -80,6 +101,9 @@ impl Failure {
 }
 
 const CLOSED_PIPE: &str = "closed_pipe";
+
+/// Nobody could be told how it ended.
+const OUTPUT: &str = "output";
 
 /// An error and its causes in one line.
 pub(crate) fn chain(error: &dyn Error) -> String {
@@ -113,10 +137,7 @@ impl From<io::Error> for Failure {
                 ..Self::input(CLOSED_PIPE, "the reader went away")
             };
         }
-        Self::refused(
-            "output",
-            format!("cannot write the output: {}", said(&error)),
-        )
+        Self::refused(OUTPUT, format!("cannot write the output: {}", said(&error)))
     }
 }
 
@@ -127,6 +148,11 @@ impl From<FileError> for Failure {
         if error.is_link() {
             return Self::refused("link_in_the_way", message).hint(
                 "replace the link by a folder or file of your own; it may have come with a clone",
+            );
+        }
+        if error.action == Action::Finish {
+            return Self::unfinished("unfinished", message).hint(
+                "do not repeat it: it is recorded, and the next `roleos` command that writes there finishes it",
             );
         }
         let kind = error.source.kind();
@@ -202,6 +228,8 @@ impl From<KeyError> for Failure {
                 .hint("try again; a forgotten one means a new key, `roleos key new --approval --lost`"),
             KeyError::NotHex(_) => Self::input("bad_key", chain(&error))
                 .hint("give a key in another form as a file, with `--key-file`"),
+            KeyError::Unfinished(_) => Self::unfinished("keys_unfinished", chain(&error))
+                .hint("run `roleos key rotate` again, which finishes them"),
             _ => Self::refused("key", chain(&error)),
         }
     }
@@ -247,7 +275,7 @@ impl From<EditError> for Failure {
             EditError::File(error) => error.into(),
             EditError::Config(error) => error.into(),
             _ => Self::input("settings", chain(&error))
-                .hint("`docs/config.md` shows a file with every default"),
+                .hint("`roleos help config` shows a file with every default"),
         }
     }
 }
@@ -296,7 +324,7 @@ impl From<StoreError> for Failure {
                 "run the tests again, or seal it with `--outcome failed`",
             ),
             StoreError::Unfinished { ref source, .. } => {
-                let mut failure = Self::refused("seal_unfinished", error.to_string())
+                let mut failure = Self::unfinished("seal_unfinished", error.to_string())
                     .hint("do not seal it again: the next seal finishes it");
                 if let LedgerError::File(file) = &**source {
                     failure.message.push_str(&format!(": {}", file.source));

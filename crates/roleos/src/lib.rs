@@ -6,6 +6,8 @@ pub mod context;
 mod entry;
 pub mod failure;
 pub mod person;
+mod suggestion;
+pub mod topics;
 pub mod ui;
 
 #[cfg(feature = "demo")]

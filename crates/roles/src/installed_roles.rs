@@ -48,6 +48,15 @@ pub struct Updated {
     pub outcome: Result<Update, String>,
 }
 
+/// What became of one role in a removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The file's name.
+    pub file: String,
+    /// It was edited by hand, so it is still there.
+    pub kept: bool,
+}
+
 impl Roles {
     /// The folder need not be there yet.
     #[must_use]
@@ -175,6 +184,60 @@ impl Roles {
             });
         }
         Ok(done)
+    }
+
+    /// Removes the roles that `wanted` picks, while others wait. Returns the files. One that was edited stays unless
+    /// `edited_too`, and is returned as kept.
+    ///
+    /// # Errors
+    /// A file cannot be removed.
+    pub fn remove(
+        &self,
+        wanted: impl Fn(&Installed) -> bool,
+        edited_too: bool,
+    ) -> Result<Vec<Removed>, FileError> {
+        let _lock = self.lock()?;
+        let mut done = Vec::new();
+        for (file, role) in self.readable()?.filter(|(_, role)| wanted(role)) {
+            let kept = role.is_edited() && !edited_too;
+            let path = self.folder.join(&file);
+            if !kept {
+                let fail = |source| FileError::new(Action::Write, &path, source);
+                files::remove_file(&path).map_err(fail)?;
+            }
+            done.push(Removed { file, kept });
+        }
+        Ok(done)
+    }
+
+    /// Enables or disables the roles that `wanted` picks, while others wait. Returns the files, and whether each changed.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn enable(
+        &self,
+        wanted: impl Fn(&Installed) -> bool,
+        enabled: bool,
+    ) -> Result<Vec<(String, bool)>, FileError> {
+        let _lock = self.lock()?;
+        let mut done = Vec::new();
+        for (file, mut role) in self.readable()?.filter(|(_, role)| wanted(role)) {
+            let changes = role.enabled != enabled;
+            if changes {
+                role.enabled = enabled;
+                let path = self.folder.join(&file);
+                let fail = |why| FileError::new(Action::Write, &path, std::io::Error::other(why));
+                let text = role.print().map_err(fail)?;
+                files::write(&path, text.as_bytes(), Privacy::Shared)?;
+            }
+            done.push((file, changes));
+        }
+        Ok(done)
+    }
+
+    fn readable(&self) -> Result<impl Iterator<Item = (String, Installed)> + use<>, FileError> {
+        let stored = self.list()?.into_iter();
+        Ok(stored.filter_map(|one| Some((one.file, one.role.ok()?))))
     }
 
     fn lock(&self) -> Result<Lock, FileError> {

@@ -34,7 +34,7 @@ pub fn emit(path: &Path, events: &[Event]) -> Result<Tail, FileError> {
     let now = clock::text(clock::now_ns());
     let mut lines = String::new();
     for event in events {
-        let envelope = event.envelope(uuid::Uuid::now_v7().to_string(), now.clone(), SOURCE);
+        let envelope = event.envelope(base::fresh_uuid().to_string(), now.clone(), SOURCE);
         lines.push_str(&serde_json::to_string(&envelope).unwrap_or_default());
         lines.push('\n');
     }

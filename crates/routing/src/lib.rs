@@ -16,5 +16,6 @@ pub mod metrics;
 pub mod requests;
 pub mod runs;
 pub mod selector;
+pub mod shared;
 pub mod specialists;
 pub mod verifiers;

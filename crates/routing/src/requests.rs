@@ -17,8 +17,18 @@ pub struct RequestLog {
     path: PathBuf,
     most: u64,
     keep: u64,
-    open: Mutex<File>,
+    open: Mutex<Open>,
 }
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    /// Whole lines that could not be written yet, in their order.
+    waiting: String,
+}
+
+/// So many bytes of lines wait in memory while the log cannot be written; what comes then is lost.
+const MOST_WAITING: usize = 4 * 1024 * 1024;
 
 impl RequestLog {
     /// Opens it; `most` is its length in bytes at which it is set aside, `keep` how many are then kept.
@@ -31,7 +41,10 @@ impl RequestLog {
             path: path.to_owned(),
             most,
             keep,
-            open: Mutex::new(file),
+            open: Mutex::new(Open {
+                file,
+                waiting: String::new(),
+            }),
         })
     }
 
@@ -41,27 +54,50 @@ impl RequestLog {
         &self.path
     }
 
-    /// Adds a line, which must end in a line feed, in one call.
+    /// Adds a line, which must end in a line feed, in one call. One that cannot be added waits for the next.
     ///
     /// # Errors
-    /// The line cannot be added.
+    /// The line cannot be added now.
     pub fn append(&self, line: &str) -> Result<(), FileError> {
-        let mut file = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        self.add(&mut file, line)
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let caught_up = self.catch_up(&mut open);
+        let added = caught_up.and_then(|()| self.add(&mut open.file, line));
+        if added.is_err() && open.waiting.len() + line.len() <= MOST_WAITING {
+            open.waiting.push_str(line);
+        }
+        added.map_err(|error| FileError::new(Action::Append, &self.path, error))
+    }
+
+    /// Writes the lines that wait.
+    ///
+    /// # Errors
+    /// They still cannot be written.
+    pub fn flush(&self) -> Result<(), FileError> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        self.catch_up(&mut open)
             .map_err(|error| FileError::new(Action::Append, &self.path, error))
+    }
+
+    fn catch_up(&self, open: &mut Open) -> io::Result<()> {
+        if !open.waiting.is_empty() {
+            self.add(&mut open.file, &open.waiting)?;
+            open.waiting = String::new();
+        }
+        Ok(())
     }
 
     fn add(&self, file: &mut File, line: &str) -> io::Result<()> {
         let facts = file.metadata()?;
-        let too_long = facts.len() >= self.most && facts.len() > 0;
+        let mut length = facts.len();
+        let too_long = length >= self.most && length > 0;
         if too_long {
             self.set_aside();
         }
         // Somebody may have removed it, and what goes into a removed file is lost.
         if too_long || facts.nlink() == 0 {
             *file = open(&self.path)?;
+            length = file.metadata()?.len();
         }
-        let length = file.metadata()?.len();
         file.write_all(line.as_bytes()).inspect_err(|_| {
             // A disk that is full takes a part of the line.
             file.set_len(length).ok();
@@ -80,6 +116,13 @@ impl RequestLog {
         if self.keep == 0 {
             files::remove_file(&self.path).ok();
         }
+    }
+}
+
+/// What still waits has its last chance.
+impl Drop for RequestLog {
+    fn drop(&mut self) {
+        self.flush().ok();
     }
 }
 
@@ -117,6 +160,35 @@ mod tests {
         fs::remove_file(&path).unwrap();
         log.append("2\n").unwrap();
         assert_eq!(text(&path), "2\n");
+    }
+
+    #[test]
+    fn lines_that_cannot_be_written_wait_for_the_next_in_their_order() {
+        let guard = tempfile::tempdir().unwrap();
+        let path = guard.path().join("log");
+        let log = RequestLog::open(&path, 1000, 1).unwrap();
+        log.append("1\n").unwrap();
+        // A folder in its place, once the file is gone.
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        log.append("2\n").unwrap_err();
+        log.append("3\n").unwrap_err();
+        log.flush().unwrap_err();
+        fs::remove_dir(&path).unwrap();
+        log.append("4\n").unwrap();
+        assert_eq!(text(&path), "2\n3\n4\n");
+        let line = format!("{}\n", "x".repeat(MOST_WAITING));
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        log.append("5\n").unwrap_err();
+        log.append(&line).unwrap_err();
+        fs::remove_dir(&path).unwrap();
+        drop(log);
+        assert_eq!(
+            text(&path),
+            "5\n",
+            "memory is bounded, and the end is a last chance"
+        );
     }
 
     #[test]

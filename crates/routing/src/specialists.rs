@@ -15,12 +15,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::specialist::event::{Event, rebuild};
+use ::specialist::event::rebuild;
 use ::specialist::quota::Scope;
 use ::specialist::registry::Registry;
 use ::specialist::shadow::{self, BadSetting};
 use ::specialist::state::{Halt, State, StateError};
 
+use crate::shared::{REGISTRY, Shared};
 use base::chance::Chance;
 use base::clock;
 use base::config::Config;
@@ -32,6 +33,7 @@ use base::trust::{self, Belief, Confirming, Doubt, HaltRecord, Kind, Trust};
 
 pub use base::specialist_paths::{Named, Paths};
 
+use self::held::unreadable;
 use self::lease::Leases;
 use self::role_blocks::RoleBlocks;
 
@@ -46,8 +48,10 @@ pub mod command;
 mod contest;
 mod dispatch;
 mod exams;
+mod held;
 mod lease;
 mod logs;
+pub mod moving;
 mod operate;
 pub mod pending;
 mod pointing;
@@ -141,7 +145,8 @@ pub enum Unreadable {
 pub struct Specialists {
     paths: Paths,
     settings: Settings,
-    registry: Mutex<Option<(Stamp, Seen)>>,
+    shared: Option<Arc<dyn Shared>>,
+    registry: Mutex<Option<(Known, Seen)>>,
     blocks: RoleBlocks,
     chance: Chance,
     leases: Leases,
@@ -155,6 +160,13 @@ pub struct Seen {
     pub registry: Arc<Registry>,
     /// Whether it may be followed: it is this machine's own, or a person trusted exactly this content.
     pub is_trusted: bool,
+}
+
+/// By what a registry is known to be unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    File(Stamp),
+    Shared(i64),
 }
 
 /// By what a file is known to be unchanged.
@@ -190,10 +202,25 @@ impl Specialists {
             seals: Seals::of(&paths.workspace),
             paths,
             settings,
+            shared: None,
             registry: Mutex::default(),
             blocks,
             chance: Chance::default(),
         }
+    }
+
+    /// The same, in a store that machines share instead of in the files.
+    #[must_use]
+    pub fn with_shared(mut self, shared: Arc<dyn Shared>) -> Self {
+        self.leases = Leases::shared(Arc::clone(&shared));
+        self.shared = Some(shared);
+        self
+    }
+
+    /// The store that machines share, where there is one.
+    #[must_use]
+    pub fn shared(&self) -> Option<&Arc<dyn Shared>> {
+        self.shared.as_ref()
     }
 
     /// The same, with another source of draws.
@@ -246,41 +273,47 @@ impl Specialists {
     /// # Errors
     /// The file cannot be read.
     pub fn see(&self) -> Result<Seen, FileError> {
+        if let Some(shared) = &self.shared {
+            return self.see_document(shared.document(REGISTRY)?.as_ref());
+        }
         if self.pending_path().exists() {
             // Whoever is at work finishes first; what was left behind is settled. Where that cannot be done, the registry
             // is what it is, and the next operator hears of it.
             self.recover().ok();
         }
-        let stamp = Stamp::of(&self.paths.registry);
+        let known = Stamp::of(&self.paths.registry).map(Known::File);
         let mut cache = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Some(stamp), Some((known, seen))) = (stamp, cache.as_ref())
-            && stamp == *known
+        if let (Some(now), Some((then, seen))) = (known, cache.as_ref())
+            && now == *then
             // Somebody may trust it at any moment.
             && seen.is_trusted
         {
             return Ok(seen.clone());
         }
         let bytes = read_or_nothing(&self.paths.registry, MAX_FILE)?;
-        let registry = bytes
-            .as_deref()
-            .map_or_else(Registry::default, Registry::parse);
+        let registry = self.effective(bytes.as_deref());
+        let seen = Seen {
+            is_trusted: self.is_trusted(&registry, bytes.as_deref().unwrap_or_default()),
+            registry: Arc::new(registry),
+        };
+        *cache = known.map(|known| (known, seen.clone()));
+        Ok(seen)
+    }
+
+    /// A registry with the levels that count here.
+    fn effective(&self, bytes: Option<&[u8]>) -> Registry {
+        let registry = bytes.map_or_else(Registry::default, Registry::parse);
         let registry = if registry.tells_of_evidence() {
             let events = self.events().unwrap_or_default();
             registry.with_evidence(|role, version| certify::earned(&events, role, version))
         } else {
             registry
         };
-        let registry = if self.settings.refuse_claimed {
+        if self.settings.refuse_claimed {
             registry.without_claims()
         } else {
             registry
-        };
-        let seen = Seen {
-            is_trusted: self.is_trusted(&registry, bytes.as_deref().unwrap_or_default()),
-            registry: Arc::new(registry),
-        };
-        *cache = stamp.map(|stamp| (stamp, seen.clone()));
-        Ok(seen)
+        }
     }
 
     /// One that names nobody sends nothing anywhere.
@@ -311,7 +344,7 @@ impl Specialists {
     #[must_use]
     pub fn distrust(&self) -> String {
         let path = self.paths.registry.display();
-        let bytes = read_or_nothing(&self.paths.registry, MAX_FILE);
+        let bytes = held::registry_bytes(self);
         let why = match self.belief(&bytes.ok().flatten().unwrap_or_default()) {
             Belief::Unconfirmed(doubt) => format!(": {doubt}"),
             Belief::Own => String::new(),
@@ -325,6 +358,11 @@ impl Specialists {
     /// # Errors
     /// The file is there and cannot be used. It is left as it is.
     pub fn state(&self) -> Result<State, Unreadable> {
+        if let Some(shared) = &self.shared {
+            let mut state = shared.state().map_err(unreadable)?;
+            state.release(|reservation| self.leases.is_abandoned(reservation));
+            return Ok(state);
+        }
         let (mut state, text) = self.written_state()?;
         if self.doubt_of(&state, text).is_some() {
             state.recount(&self.rebuilt().map_err(Unreadable::File)?);
@@ -352,6 +390,9 @@ impl Specialists {
     /// missing and its logs are not sealed.
     #[must_use]
     pub fn state_doubt(&self) -> Option<Doubt> {
+        if self.shared.is_some() {
+            return None;
+        }
         let (state, text) = self.written_state().ok()?;
         self.doubt_of(&state, text)
     }
@@ -404,11 +445,6 @@ impl Specialists {
     /// Keeps others from the state.
     fn lock_state(&self) -> Result<Lock, FileError> {
         lock(&self.paths.state)
-    }
-
-    /// Adds an event to its log.
-    fn note(&self, path: &Path, event: &Event, durable: bool) -> Result<Tail, FileError> {
-        append(path, &event.line(), durable)
     }
 }
 

@@ -6,7 +6,9 @@
 //! user; a box built in our own process would have to fork a program with many threads. Limits that a kernel without
 //! cgroups cannot set for all processes together are watched from outside, and going over one ends the whole box.
 
+pub mod container;
 mod filter;
+pub mod inside;
 mod processes;
 
 use std::ffi::OsString;
@@ -22,6 +24,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use base::process::Output;
 
+use self::container::Container;
 use self::filter::Filter;
 use self::processes::{below, table, used};
 
@@ -132,6 +135,8 @@ pub struct Job<'a> {
     pub user: User,
     /// Program and arguments that start the box, such as a supervisor.
     pub launcher: Vec<OsString>,
+    /// Container that takes the place of bubblewrap.
+    pub container: Option<Container>,
 }
 
 /// How a command ended by itself.
@@ -199,6 +204,9 @@ pub fn run_until(
     limits: &Limits,
     stop: &mut dyn FnMut() -> bool,
 ) -> (Vec<u8>, Result<Done, Stopped>) {
+    if let Some(container) = &job.container {
+        return in_container(container, job, limits, stop);
+    }
     if job.user == User::Nobody && rustix::process::geteuid().is_root() {
         let ended = boxed(job, limits, Rights::Root, stop);
         // Root without rights, as in a container, is anybody.
@@ -222,7 +230,7 @@ pub fn run_bare(job: &Job<'_>, limits: &Limits) -> Result<Done, Stopped> {
         word.push(value);
         command.arg(word);
     }
-    let nonce = uuid::Uuid::now_v7().to_string();
+    let nonce = base::fresh_uuid().to_string();
     inner(&mut command, job, limits, &nonce);
     command.current_dir(&job.directory);
     let watched = Watched::start(command, job.input, limits)?;
@@ -246,7 +254,7 @@ fn boxed(
         Ok(filter) => filter,
         Err(error) => return no_sandbox(error.to_string()),
     };
-    let nonce = uuid::Uuid::now_v7();
+    let nonce = base::fresh_uuid();
     let mut command = bubblewrap(job, limits, rights, &filter);
     if rights == Rights::Root {
         command.args(nobody(&nonce));
@@ -262,7 +270,35 @@ fn boxed(
             ));
         }
     };
-    let (mut printed, ended) = watched.finish(limits, stop);
+    begun(watched.finish(limits, stop), &nonce)
+}
+
+fn in_container(
+    container: &Container,
+    job: &Job<'_>,
+    limits: &Limits,
+    stop: &mut dyn FnMut() -> bool,
+) -> (Vec<u8>, Result<Done, Stopped>) {
+    let nonce = uuid::Uuid::now_v7().to_string();
+    let name = format!("roleos-{nonce}");
+    let words = container.words(job, limits, &name);
+    let mut command = Command::new(&container.program);
+    command.args(words);
+    inner(&mut command, job, limits, &nonce);
+    let ended = match Watched::start(command, job.input, limits) {
+        Ok(watched) => begun(watched.finish(limits, stop), &nonce),
+        Err(error) => (Vec::new(), Err(Stopped::NoSandbox(error.to_string()))),
+    };
+    // The daemon, not this process, is above the container.
+    container.remove(&name);
+    ended
+}
+
+/// Takes the first line off, which tells that the box came about.
+fn begun(
+    (mut printed, ended): (Vec<u8>, Result<i32, Stopped>),
+    nonce: &str,
+) -> (Vec<u8>, Result<Done, Stopped>) {
     let nonce = format!("{nonce}\n");
     let has_begun = printed.starts_with(nonce.as_bytes());
     if has_begun {

@@ -6,41 +6,46 @@
 //! `files` hands out the catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use axum::body::Body;
 use base::chance::Chance;
 use base::config::Config;
-use base::config::gateway::{Protocol, Upstream as SetUpstream};
+use base::config::gateway::{Protocol, Receipts, Upstream as SetUpstream};
 use base::config::specialist::Kind;
+use base::files::FileError;
 use base::workspace::Workspace;
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request, Response, StatusCode};
 use routing::requests::RequestLog;
 use routing::selector::Judge;
 use routing::verifiers::Verifiers;
+use tokio::sync::Semaphore;
 
-use crate::backend::{Backends, Limits};
-use crate::fallback::Fallback;
-use crate::login::waits::Client;
 use crate::up::{App, UpError};
+use ::upstream::backend::{Backends, Limits};
+use ::upstream::fallback::Fallback;
+use web::login::waits::Client;
+use web::problem::{Problem, Shape};
 
 use self::client::Ways;
 use self::upstream::Upstream;
 
 mod background;
 mod chat;
-mod client;
+pub(crate) mod client;
 mod feedback;
 pub(crate) mod files;
+mod held;
 mod learn;
 mod models;
 mod native;
 pub(crate) mod origin;
 mod packed;
 mod proxy;
-mod receipt;
+pub(crate) mod receipt;
 mod ring;
 mod roles;
 mod scan;
@@ -60,6 +65,11 @@ pub struct Gateway {
     judge: Judge,
     verifiers: Arc<Verifiers>,
     log: RequestLog,
+    /// Memory for bodies that is not in use, in KiB.
+    bodies: Arc<Semaphore>,
+    /// Told once when receipts can no longer be written, and once when they can.
+    trouble: OnceLock<Tell>,
+    is_in_trouble: AtomicBool,
     /// The process ends, and cuts off what has not come to its end.
     ending: AtomicBool,
     /// Dispatches that are not over.
@@ -74,6 +84,15 @@ pub struct Gateway {
     chance: Chance,
     /// The selector is being trained.
     trains: AtomicBool,
+}
+
+/// How a person is told.
+struct Tell(Box<dyn Fn(&str) + Send + Sync>);
+
+impl fmt::Debug for Tell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tell")
+    }
 }
 
 impl Gateway {
@@ -96,6 +115,11 @@ impl Gateway {
             judge: Judge::of(workspace),
             verifiers: Arc::new(Verifiers::new(&config.selection)),
             log,
+            bodies: Arc::new(Semaphore::new(
+                set.max_bodies_kib().min(Semaphore::MAX_PERMITS),
+            )),
+            trouble: OnceLock::new(),
+            is_in_trouble: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             running: roles::Running::default(),
             background: background::Background::default(),
@@ -104,6 +128,29 @@ impl Gateway {
             chance: Chance::default(),
             trains: AtomicBool::new(false),
         })
+    }
+
+    /// Hands over how a person is told of trouble with the log of requests.
+    pub fn tell_trouble(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
+        self.trouble.set(Tell(Box::new(tell))).ok();
+    }
+
+    /// Writes receipts that wait; says why they cannot be written.
+    pub fn catch_up(&self) -> Result<(), String> {
+        self.heard(self.log.flush())
+    }
+
+    /// Tells a person when receipts begin to fail, and when they work again.
+    fn heard(&self, written: Result<(), FileError>) -> Result<(), String> {
+        let written = written.map_err(|error| base::said(&error));
+        let was = self.is_in_trouble.swap(written.is_err(), Ordering::Relaxed);
+        if let (true, Some(tell)) = (was != written.is_err(), self.trouble.get()) {
+            match &written {
+                Err(why) => (tell.0)(&format!("receipts cannot be written, make room: {why}")),
+                Ok(()) => (tell.0)("receipts are written again"),
+            }
+        }
+        written
     }
 
     /// What a person should know before the first request.
@@ -117,14 +164,8 @@ impl Gateway {
         })
     }
 
-    /// The first upstream that has a model; one that speaks the client's protocol comes before others.
     fn upstream(&self, model: Option<&str>, protocol: Option<Protocol>) -> Option<&Upstream> {
-        let has = |upstream: &&Upstream| model.is_none_or(|model| upstream.has(model));
-        let speaks =
-            |upstream: &&Upstream| protocol.is_none_or(|protocol| upstream.kind == protocol);
-        let mut all = self.upstreams.iter();
-        let fitting = all.find(|upstream| has(upstream) && speaks(upstream));
-        fitting.or_else(|| self.upstreams.iter().find(has))
+        choose(&self.upstreams, model, protocol)
     }
 
     /// From now on the process is what cuts answers off.
@@ -145,12 +186,25 @@ impl Gateway {
     }
 }
 
+/// Returns the first upstream that has a model; one that speaks the client's protocol comes before others.
+pub(crate) fn choose<'a>(
+    upstreams: &'a [Upstream],
+    model: Option<&str>,
+    protocol: Option<Protocol>,
+) -> Option<&'a Upstream> {
+    let has = |upstream: &&Upstream| model.is_none_or(|model| upstream.has(model));
+    let speaks = |upstream: &&Upstream| protocol.is_none_or(|protocol| upstream.kind == protocol);
+    let mut all = upstreams.iter();
+    let fitting = all.find(|upstream| has(upstream) && speaks(upstream));
+    fitting.or_else(|| upstreams.iter().find(has))
+}
+
 /// `[fallback.claude]` as an upstream, where it is an API.
 fn general(config: &Config) -> Result<Option<(Upstream, String)>, String> {
     let claude = &config.fallback.claude;
     let (kind, own) = match claude.kind {
-        Kind::Anthropic => (Protocol::Anthropic, crate::fallback::ANTHROPIC),
-        Kind::OpenAi => (Protocol::OpenAi, crate::fallback::OPENAI),
+        Kind::Anthropic => (Protocol::Anthropic, ::upstream::fallback::ANTHROPIC),
+        Kind::OpenAi => (Protocol::OpenAi, ::upstream::fallback::OPENAI),
         Kind::None | Kind::Command => return Ok(None),
     };
     if claude.model.is_empty() {
@@ -170,7 +224,7 @@ fn general(config: &Config) -> Result<Option<(Upstream, String)>, String> {
 }
 
 /// Whose API a path belongs to, where that is certain.
-fn protocol(parts: &Parts) -> Option<Protocol> {
+pub(crate) fn protocol(parts: &Parts) -> Option<Protocol> {
     let path = parts.uri.path();
     let below = |root: &str| {
         path.strip_prefix(root)
@@ -190,6 +244,16 @@ pub(crate) async fn answer(
     client: Client,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
+    if app.config.gateway.receipts == Receipts::Required
+        && let Err(why) = app.gateway.catch_up()
+    {
+        let message = format!("the receipt of this request could not be written: {why}");
+        let code = StatusCode::SERVICE_UNAVAILABLE;
+        let problem = Problem::new(code, "receipts_unwritable", message)
+            .hint("make room on the disk, or set `receipts` under `[gateway]`");
+        app.metrics.refused(code.as_u16());
+        return problem.response(Shape::of_path(parts.uri.path()));
+    }
     if let Some(slug) = models::role_in(&parts) {
         return models::role(app, parts, slug).await;
     }

@@ -8,22 +8,27 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
 
-use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Method, StatusCode};
 use subtle::ConstantTimeEq as _;
 
-use crate::problem::Problem;
+pub use upstream::shipper::TOKEN;
 
-/// The header that brings the token.
-pub const TOKEN: HeaderName = HeaderName::from_static("x-roleos-token");
+use web::problem::Problem;
+
+/// The code of the problem that a request without the token is answered with.
+pub(crate) const BAD_TOKEN: &str = "bad_token";
 
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 const SEC_FETCH_MODE: &str = "sec-fetch-mode";
 
 /// Says whether a request is logged in, which counts as the token.
 type LoggedIn = Box<dyn Fn(&HeaderMap) -> bool + Send + Sync>;
+
+/// Says whether an API token lets a request through; `None` when it carries none that is in force.
+type LetsThrough = Box<dyn Fn(&Parts) -> Option<bool> + Send + Sync>;
 
 /// What is checked before anything else looks at a request.
 pub struct Guard {
@@ -32,6 +37,7 @@ pub struct Guard {
     hosts: Vec<String>,
     token: Option<Vec<u8>>,
     logged_in: OnceLock<LoggedIn>,
+    lets_through: OnceLock<LetsThrough>,
 }
 
 impl fmt::Debug for Guard {
@@ -53,12 +59,18 @@ impl Guard {
             hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
             token: token.filter(|token| !token.is_empty()),
             logged_in: OnceLock::new(),
+            lets_through: OnceLock::new(),
         }
     }
 
     /// Lets a login count as the token. The first caller decides.
     pub fn accept_login(&self, logged_in: impl Fn(&HeaderMap) -> bool + Send + Sync + 'static) {
         self.logged_in.set(Box::new(logged_in)).ok();
+    }
+
+    /// Lets API tokens open as far as their role goes. The first caller decides.
+    pub fn accept_tokens(&self, lets: impl Fn(&Parts) -> Option<bool> + Send + Sync + 'static) {
+        self.lets_through.set(Box::new(lets)).ok();
     }
 
     /// Lets a request through, or says why not.
@@ -68,7 +80,16 @@ impl Guard {
         if needs_no_token(request) {
             return Ok(());
         }
-        self.token(&request.headers)
+        // Asked first, so that a token of a lower role is no better on this machine than elsewhere.
+        match self.lets_through.get().and_then(|lets| lets(request)) {
+            Some(true) => Ok(()),
+            Some(false) => Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "role_too_low",
+                "the role of this token does not allow this request",
+            )),
+            None => self.token(&request.headers),
+        }
     }
 
     fn host<'a>(&self, request: &'a Parts) -> Result<&'a str, Problem> {
@@ -152,7 +173,7 @@ fn needs_no_token(request: &Parts) -> bool {
 }
 
 fn refused(message: &str) -> Problem {
-    Problem::new(StatusCode::UNAUTHORIZED, "bad_token", message)
+    Problem::new(StatusCode::UNAUTHORIZED, BAD_TOKEN, message)
         .hint("the token's place is printed when `roleos up` starts; a person logs in at `/login`")
 }
 

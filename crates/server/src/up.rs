@@ -4,7 +4,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::body::Body;
@@ -21,14 +21,24 @@ use evidence::store::Store;
 use routing::learning::Shown;
 use routing::specialists::{Named, Paths, Settings, Specialists};
 
-use crate::api::{self, Desk};
 use crate::gateway::{self, Gateway};
 use crate::guard::Guard;
-use crate::metrics::Metrics;
-use crate::pages;
-use crate::problem::{Problem, Shape};
+use crate::notify::Webhooks;
+use crate::telemetry::{self, Spans};
+use web::api::{self, Desk};
+use web::gate_tokens::lets_through;
+use web::login::local::LocalDoor;
+use web::metrics::Metrics;
+use web::metrics::standing::Workspace as Standing;
+use web::pages;
+use web::problem::{Problem, Shape};
+use web::workspaces;
 
+use self::tls::Tls;
+
+mod idle;
 pub mod serve;
+pub mod tls;
 mod token;
 
 /// What every part of the process shares.
@@ -46,11 +56,21 @@ pub struct App {
     /// Who may ask.
     pub guard: Guard,
     /// What was counted.
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
     /// Models and roles.
     pub gateway: Gateway,
     /// The API and its view, when the process has them.
     pub desk: Option<Arc<Desk>>,
+    /// TLS for clients, when a certificate was named.
+    tls: Option<Tls>,
+    /// The socket for `roleos login-code`, until it is served.
+    door: Mutex<Option<LocalDoor>>,
+    /// The webhooks, until they are served.
+    webhooks: Mutex<Option<Webhooks>>,
+    /// Where spans go, when a collector was named.
+    pub(crate) spans: Option<Spans>,
+    /// Those of further workspaces; the gateway is that of the first.
+    pub others: Vec<Arc<Desk>>,
 }
 
 /// Why the process does not start, or ended.
@@ -71,6 +91,9 @@ pub enum UpError {
     /// A setting cannot be used.
     #[error("{0}")]
     Setting(String),
+    /// A certificate or its key cannot be used.
+    #[error("{0}")]
+    Tls(String),
     #[error("cannot start")]
     Machine(#[source] io::Error),
 }
@@ -84,7 +107,8 @@ impl UpError {
                 "use the one that runs, or stop it; `--root` names another workspace"
             }
             Self::Listen { .. } => "`--listen 127.0.0.1:0` takes any free port",
-            Self::Setting(_) => "`docs/config.md` lists every setting",
+            Self::Setting(_) => "`roleos config list` shows every setting",
+            Self::Tls(_) => "give a PEM certificate with its chain, and its unencrypted PEM key",
             _ => "the folder `.role-os/` must be writable",
         }
     }
@@ -102,13 +126,20 @@ impl App {
             .map_err(|error| UpError::Setting(error.to_string()))?;
         let paths = Paths::find(&workspace, &environment, &Named::default());
         let token = token::find(&workspace, &config.gateway, listen)?;
+        let metrics = Arc::default();
         Ok(Self {
             store: Store::of(&workspace, config.witness.max_bundle_bytes()),
-            specialists: Specialists::new(paths, settings),
+            specialists: team::attach(Specialists::new(paths, settings), &workspace, &config.store)
+                .map_err(|error| UpError::Setting(error.to_string()))?,
             guard: Guard::new(listen, &config.gateway.hosts, token),
-            metrics: Metrics::default(),
             gateway: Gateway::open(&workspace, &config)?,
             desk: None,
+            tls: None,
+            door: Mutex::new(None),
+            webhooks: Mutex::new(Some(Webhooks::open(&config.notify)?)),
+            spans: telemetry::open(&config.telemetry, &metrics)?,
+            metrics,
+            others: Vec::new(),
             workspace,
             config,
             environment,
@@ -117,15 +148,63 @@ impl App {
 
     /// Answers `/api/` as well; a login then counts as the token.
     #[must_use]
-    pub fn with_desk(mut self, desk: Desk) -> Self {
+    pub fn with_desk(mut self, mut desk: Desk) -> Self {
+        let webhooks = self.webhooks.get_mut();
+        if let Some(webhooks) = webhooks.unwrap_or_else(PoisonError::into_inner) {
+            let metrics = Arc::clone(&self.metrics);
+            let root = self.workspace.root().display().to_string();
+            let listener = webhooks.listener(root, move || metrics.notified("dropped"));
+            desk.listeners.add(listener);
+        }
+        if let Some(spans) = &self.spans {
+            desk.listeners.add(spans.listener());
+        }
         let desk = Arc::new(desk);
         let logins = Arc::clone(&desk);
         self.guard.accept_login(move |headers| {
             let now = base::clock::now_ns();
             logins.logins.operator(headers, now).is_some()
         });
+        let gate = Arc::clone(&desk.gate);
+        self.guard.accept_tokens(move |request| {
+            let bearer = gate.bearer(&request.headers)?;
+            let path = request.uri.path();
+            Some(lets_through(bearer.role, &request.method, path))
+        });
         self.desk = Some(desk);
         self
+    }
+
+    /// Speaks TLS only.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Option<Tls>) -> Self {
+        self.tls = tls;
+        self
+    }
+
+    /// Tells the login code to `roleos login-code`.
+    #[must_use]
+    pub fn with_door(self, door: Option<LocalDoor>) -> Self {
+        Self {
+            door: Mutex::new(door),
+            ..self
+        }
+    }
+
+    /// Shows further workspaces below `/w/NAME`. Their desks share the logins of the first.
+    #[must_use]
+    pub fn with_others(mut self, others: Vec<Desk>) -> Self {
+        self.others = others.into_iter().map(Arc::new).collect();
+        let desks: Vec<&Arc<Desk>> = self.desks().collect();
+        if desks.len() > 1 {
+            workspaces::introduce(&desks);
+        }
+        self
+    }
+
+    /// All desks, the first one first.
+    pub(crate) fn desks(&self) -> impl Iterator<Item = &Arc<Desk>> {
+        self.desk.iter().chain(&self.others)
     }
 
     /// Where the token of a process lies that others can reach, when no variable holds it.
@@ -143,16 +222,30 @@ pub fn router(app: Arc<App>) -> Router {
             .route("/", get(status))
             .with_state(Arc::clone(&app)),
     };
-    Router::new()
+    let others = app.others.clone();
+    let router = Router::new()
         .route("/healthz", get(async || plain("ok\n".to_owned())))
-        .route("/readyz", get(async || plain("ready\n".to_owned())))
+        .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
         .route("/catalog/index.yaml", get(gateway::files::index))
         .route("/catalog/index.yaml.note", get(gateway::files::note))
         .route("/catalog/bundles/{id}/{file}", get(gateway::files::bundle))
         .fallback(elsewhere)
         .with_state(app)
-        .merge(ours)
+        .merge(ours);
+    others.iter().fold(router, workspaces::mount)
+}
+
+/// Ready means that receipts can be written.
+async fn ready(State(app): State<Arc<App>>) -> Response<Body> {
+    match app.gateway.catch_up() {
+        Ok(()) => plain("ready\n".to_owned()),
+        Err(why) => {
+            let mut response = plain(format!("receipts cannot be written: {why}\n"));
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            response
+        }
+    }
 }
 
 /// Answers a request for which there is no route; the gateway has its own way in.
@@ -171,9 +264,16 @@ async fn elsewhere(State(app): State<Arc<App>>, request: Request<Body>) -> Respo
 async fn metrics(State(app): State<Arc<App>>) -> Response<Body> {
     let audit = app.desk.as_ref().and_then(|desk| desk.view.known_audit());
     let files = Arc::clone(&app);
-    let shown = move || Shown::if_used(&files.workspace, &files.config);
-    let shown = tokio::task::spawn_blocking(shown).await.ok().flatten();
-    let text = app.metrics.text(audit.as_deref(), shown.as_ref());
+    let look = move || {
+        let shown = Shown::if_used(&files.workspace, &files.config);
+        (shown, files.desk.as_deref().map(Standing::of))
+    };
+    let (shown, standing) = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+    let counted = app.desk.as_ref().map(|desk| &desk.counted);
+    let workspace = standing.as_ref().zip(counted);
+    let text = app
+        .metrics
+        .text(audit.as_deref(), shown.as_ref(), workspace);
     let mut response = Response::new(Body::from(text));
     response.headers_mut().insert(
         CONTENT_TYPE,
@@ -211,8 +311,30 @@ fn plain(text: String) -> Response<Body> {
     response
 }
 
+/// Returns the operator's token, if the settings name the variable that holds one.
+pub fn operator_token(config: &Config) -> Result<Option<Vec<u8>>, UpError> {
+    let (key, name) = (
+        "gateway.operator_token_env",
+        &config.gateway.operator_token_env,
+    );
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let token = named_secret(key, name)?;
+    if token.len() < MIN_TOKEN {
+        let message = format!(
+            "the token in the variable `{name}`, which `{key}` names, has fewer than {MIN_TOKEN} characters"
+        );
+        return Err(UpError::Setting(message));
+    }
+    Ok(Some(token))
+}
+
+/// Shortest token.
+const MIN_TOKEN: usize = 16;
+
 /// The variable that a setting names, which must be set.
-fn named_secret(key: &str, name: &str) -> Result<Vec<u8>, UpError> {
+pub(crate) fn named_secret(key: &str, name: &str) -> Result<Vec<u8>, UpError> {
     let secret = environment::secret(name);
     let secret = secret.map(|secret| secret.reveal().as_encoded_bytes().to_vec());
     secret.ok_or_else(|| {

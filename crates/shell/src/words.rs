@@ -79,6 +79,18 @@ impl Shapes {
         self
     }
 
+    /// The same with more words.
+    #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "the place is below the length")]
+    pub const fn with_all(mut self, words: &[&str]) -> Self {
+        let mut at = 0;
+        while at < words.len() {
+            self = self.with(words[at]);
+            at += 1;
+        }
+        self
+    }
+
     /// Returns `false` if the word is not in the list.
     #[must_use]
     pub fn may_hold(&self, word: &str) -> bool {
@@ -107,14 +119,8 @@ pub struct Names {
 impl Names {
     /// Takes a list.
     #[must_use]
-    #[expect(clippy::indexing_slicing, reason = "the place is below the length")]
     pub const fn new(words: &'static [&'static str]) -> Self {
-        let mut shapes = Shapes::none();
-        let mut at = 0;
-        while at < words.len() {
-            shapes = shapes.with(words[at]);
-            at += 1;
-        }
+        let shapes = Shapes::none().with_all(words);
         Self { words, shapes }
     }
 

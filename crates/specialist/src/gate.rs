@@ -58,6 +58,8 @@ pub enum Reason {
     ScoreBelowThreshold,
     /// The state could not be read or kept, so nothing may be routed.
     StateUnreadable,
+    /// The store that machines share is away, so nothing may be routed.
+    StoreUnreachable,
     /// The backend failed so often in a row that it is left alone for a while.
     CircuitOpen,
 }
@@ -88,6 +90,7 @@ impl Reason {
             Self::ScoreInvalid => "score_invalid",
             Self::ScoreBelowThreshold => "score_below_threshold",
             Self::StateUnreadable => "state_unreadable",
+            Self::StoreUnreachable => "store_unreachable",
             Self::CircuitOpen => "circuit_open",
         }
     }

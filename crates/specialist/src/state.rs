@@ -13,6 +13,7 @@ use crate::shadow::{Judgement, Probes, Settings};
 
 pub mod old;
 mod reservation;
+pub mod rows;
 
 pub use reservation::Reservation;
 
@@ -103,6 +104,10 @@ impl State {
     pub fn parse(bytes: &[u8]) -> Result<Self, StateError> {
         let value: Value =
             serde_json::from_slice(bytes).map_err(|error| StateError::Parse(error.to_string()))?;
+        Self::from_json(&value)
+    }
+
+    fn from_json(value: &Value) -> Result<Self, StateError> {
         let schema = value.get("schema").and_then(Value::as_str);
         let roles = value.get("roles").and_then(Value::as_object);
         let (Some(schema), Some(roles)) = (schema, roles) else {
@@ -110,8 +115,8 @@ impl State {
             return Err(StateError::Schema(what.to_owned()));
         };
         match schema {
-            SCHEMA => Self::read(&value, roles),
-            old::V2 => old::read_v2(&value, roles),
+            SCHEMA => Self::read(value, roles),
+            old::V2 => old::read_v2(value, roles),
             old::V1 => old::read_v1(roles),
             other => Err(StateError::Schema(format!(
                 "got {other:?}, expected {SCHEMA:?}, {:?} or {:?}",

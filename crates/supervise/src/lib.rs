@@ -8,7 +8,7 @@
 //! The crate knows no rule: [`Judge`] decides. It is the one crate with `unsafe` code, all of it in `linux/sys.rs` and `alarm.rs`.
 //! Linux on x86-64 and AArch64; elsewhere [`run`] answers [`Error::Platform`].
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 #[cfg(all(
@@ -83,6 +83,11 @@ pub enum Answer {
 
 /// The rule. It runs in the supervisor, a process of its own: what it keeps does not come back to the caller of [`run`].
 pub trait Judge {
+    /// Prepares for a command while its process is being set up, so that its first program waits less.
+    fn begin(&mut self, program: &OsStr) {
+        let _ = program;
+    }
+
     /// Decides about a program that is about to be executed.
     fn exec(&mut self, exec: &Exec<'_>) -> Answer;
 

@@ -1,6 +1,8 @@
 //! Writes a bundle. What the format cannot hold is refused; nothing wraps around.
 
-use crate::extension::{Chain, ExtensionTag, ExtensionTooLong, Extensions, MARKER, Rollback};
+use crate::extension::{
+    Chain, ExtensionTag, ExtensionTooLong, Extensions, MARKER, MAX_TEST_PATCH, Rollback, TestPatch,
+};
 use crate::key::{HmacKey, SigningKey};
 use crate::policy::{Check, Meter, Policy, Violation};
 use crate::replay;
@@ -203,6 +205,14 @@ impl Builder {
     /// Counts a call that repeated a failed one.
     pub fn retry(&mut self) {
         self.retries = self.retries.saturating_add(1);
+    }
+
+    /// Adds the tests that graded the task. Longer ones than [`MAX_TEST_PATCH`] are left out.
+    pub fn test_patch(&mut self, tests: TestPatch) -> &mut Self {
+        let parts = [&tests.task, &tests.tests, &tests.patch];
+        let length: usize = parts.iter().map(|part| part.len() + 4).sum();
+        self.extensions.test_patch = (length <= MAX_TEST_PATCH).then_some(tests);
+        self
     }
 
     /// Writes down a return to an earlier state.

@@ -31,19 +31,22 @@ pub enum ExtensionTag {
     Chain = 0x8A05,
     /// Which HMAC key signed.
     HmacKey = 0x8A06,
+    /// The tests that graded a task of a suite.
+    TestPatch = 0x8A07,
     /// Signature that others can check; always the last section.
     Ed25519 = 0x8A0F,
 }
 
 impl ExtensionTag {
     /// Every section of ours, in the order in which a builder writes them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Provenance,
         Self::Policy,
         Self::Violations,
         Self::Rollbacks,
         Self::Chain,
         Self::HmacKey,
+        Self::TestPatch,
         Self::Ed25519,
     ];
 
@@ -63,6 +66,7 @@ impl ExtensionTag {
             Self::Rollbacks => "ROLLBACKS",
             Self::Chain => "CHAIN",
             Self::HmacKey => "HMAC_KEY",
+            Self::TestPatch => "TEST_PATCH",
             Self::Ed25519 => "ED25519",
         }
     }
@@ -159,7 +163,23 @@ pub struct Extensions {
     pub chain: Option<Chain>,
     /// Which HMAC key signed.
     pub hmac_key: Option<KeyId>,
+    /// The tests that graded the task.
+    pub test_patch: Option<TestPatch>,
 }
+
+/// The tests that graded a task of a suite, so that repository and bundle are enough to grade it again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TestPatch {
+    /// The task, as its suite has it.
+    pub task: Vec<u8>,
+    /// Names of the tests and what they must do.
+    pub tests: Vec<u8>,
+    /// The change of the test files.
+    pub patch: Vec<u8>,
+}
+
+/// Most bytes of [`TestPatch`], all parts together.
+pub const MAX_TEST_PATCH: usize = 1 << 20;
 
 /// A value that its section cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -204,6 +224,10 @@ impl Extensions {
         if let Some(key) = self.hmac_key {
             sections.push((ExtensionTag::HmacKey, [&MARKER[..], &key.0].concat()));
         }
+        if let Some(tests) = &self.test_patch {
+            let value = marked(|out| put_test_patch(out, tests))?;
+            sections.push((ExtensionTag::TestPatch, value));
+        }
         Ok(sections)
     }
 
@@ -216,6 +240,7 @@ impl Extensions {
             ExtensionTag::Rollbacks => self.rollbacks = take_rollbacks(value)?,
             ExtensionTag::Chain => self.chain = Some(take_chain(value)?),
             ExtensionTag::HmacKey => self.hmac_key = Some(KeyId(value.try_into().ok()?)),
+            ExtensionTag::TestPatch => self.test_patch = Some(take_test_patch(value)?),
             // The signature is read by `bundle`, which knows where it lies.
             ExtensionTag::Ed25519 => {}
         }
@@ -263,6 +288,39 @@ fn take_provenance(mut input: &[u8]) -> Option<Provenance> {
         facts.insert(name, value);
     }
     (count > 0 && input.is_empty()).then_some(facts)
+}
+
+fn put_test_patch(out: &mut Vec<u8>, tests: &TestPatch) -> Result<(), ExtensionTooLong> {
+    let too_long = ExtensionTooLong {
+        what: "the test patch",
+    };
+    let start = out.len();
+    for part in [&tests.task, &tests.tests, &tests.patch] {
+        let length = u32::try_from(part.len()).map_err(|_| too_long)?;
+        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(part);
+    }
+    if out.len() - start > MAX_TEST_PATCH {
+        return Err(too_long);
+    }
+    Ok(())
+}
+
+fn take_test_patch(mut input: &[u8]) -> Option<TestPatch> {
+    if input.len() > MAX_TEST_PATCH {
+        return None;
+    }
+    let input = &mut input;
+    let mut part = || {
+        let length = take_u32(input)?;
+        take_slice(input, usize::try_from(length).ok()?).map(<[u8]>::to_vec)
+    };
+    let tests = TestPatch {
+        task: part()?,
+        tests: part()?,
+        patch: part()?,
+    };
+    input.is_empty().then_some(tests)
 }
 
 fn put_violations(out: &mut Vec<u8>, violations: &Violations) -> Result<(), ExtensionTooLong> {

@@ -2,6 +2,8 @@
 //!
 //! Secrets are wiped when dropped and never printed; a key is spoken of by its [`KeyId`].
 
+mod export;
+
 use std::fmt;
 
 use ed25519_dalek::Signer as _;

@@ -1,7 +1,8 @@
 //! An append-only Merkle log over sealed bundles, which shows whether one was changed, moved, inserted or lost.
 //!
 //! Reading order: [`Leaf`] and [`Ledger`] here, [`checkpoint`] (size and root under a name), [`note`] (a checkpoint
-//! that somebody signed), [`proof`] (one leaf, or the growth between two checkpoints, shown without the ledger).
+//! that somebody signed), [`proof`] (one leaf, or the growth between two checkpoints, shown without the ledger), [`tiles`]
+//! (the same tree without holding it in memory).
 //!
 //! The tree is that of RFC 6962 with SHA-256, computed by `ct-merkle`; the texts are those of C2SP (signed-note,
 //! tlog-checkpoint, tlog-proof and the request of tlog-witness), so that other people's tools can read them.
@@ -15,6 +16,8 @@ pub mod checkpoint;
 pub mod note;
 
 pub mod proof;
+
+pub mod tiles;
 
 mod text;
 

@@ -10,11 +10,13 @@ use crate::cost::Cost;
 use crate::wire::Outcome;
 
 pub use self::acceptance::{Acceptance, Criterion, Reason, Standing, Thresholds};
+pub use self::adder::Adder;
 pub use self::collect::{Age, Collector, Report};
 pub use self::row::{Row, is_task, violations};
 pub use self::wanted::{Filter, GroupBy, Wanted, suite_of};
 
 mod acceptance;
+mod adder;
 mod collect;
 mod row;
 mod wanted;

@@ -19,7 +19,7 @@ use support::{key, manifest, read};
 use witness::builder::Builder;
 use witness::bundle::{Bundle, Strictness};
 use witness::evidence::{Verdict, judge};
-use witness::extension::{Chain, ExtensionTag, MARKER, Rollback, field};
+use witness::extension::{Chain, ExtensionTag, MARKER, Rollback, TestPatch, field};
 use witness::key::{HmacKey, Keyring, SigningKey};
 use witness::policy::{Check, Policy};
 use witness::trace::Call;
@@ -61,6 +61,11 @@ fn ours(hmac: Option<&HmacKey>, signer: Option<&SigningKey>) -> Vec<u8> {
         .chain(Chain {
             sequence: 7,
             previous: [3; 32],
+        })
+        .test_patch(TestPatch {
+            task: b"id".to_vec(),
+            tests: b"{}".to_vec(),
+            patch: b"+t\n".to_vec(),
         });
     for action in [&b"Read"[..], b"Bash"] {
         let call = Call {
@@ -765,6 +770,21 @@ fn a_section_of_ours_stands_only_once() {
 fn a_section_that_no_builder_writes_is_refused() {
     let cases = [
         (ExtensionTag::Provenance, "no fact", "0000"),
+        (
+            ExtensionTag::TestPatch,
+            "a part is missing",
+            "01000000 61 00000000",
+        ),
+        (
+            ExtensionTag::TestPatch,
+            "bytes behind it",
+            "00000000 00000000 00000000 61",
+        ),
+        (
+            ExtensionTag::TestPatch,
+            "a length beyond the end",
+            "ffffffff 61 00000000 00000000",
+        ),
         (
             ExtensionTag::Provenance,
             "a name twice",

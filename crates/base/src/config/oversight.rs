@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oversight::actions::{Action, Catalog, Rule, Set};
 use oversight::governance::{Governance, Mode};
-use oversight::guard::Guard;
+use oversight::protection::Guard;
 use oversight::verdict::{Answers, OnOpaque, Policy, Verdict};
 #[cfg(any(test, feature = "reference"))]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -70,7 +70,7 @@ pub struct Oversight {
     /// Actions of your own, and further ways to perform the known ones.
     #[serde(deserialize_with = "own_actions")]
     pub action: Vec<OwnAction>,
-    /// Prices by model or by the beginning of its name, in US dollars per million tokens: `input`, `output`, `cache_read` and `cache_write`. `roleos init` writes those of some usual models; what a model costs that is not listed is not known.
+    /// Prices by model or by the beginning of its name (`claude-opus-*`; the longest one counts), in US dollars per million tokens: `input`, `output`, `cache_read` and `cache_write`. `roleos init` writes those of some usual models; what a model costs that is not listed is not known.
     pub prices: BTreeMap<String, Price>,
 }
 
@@ -242,7 +242,11 @@ impl JsonSchema for Extended {
 /// Prices of one model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a price such as `{ input = 3, output = 15 }`"
+)]
 pub struct Price {
     /// Tokens that go in.
     pub input: Dollars,

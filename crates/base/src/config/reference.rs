@@ -1,4 +1,5 @@
-//! The reference page of all settings, `docs/config.md`. Only the page's generator needs it, so it is a feature.
+//! The reference page of all settings, `docs/config.md`, and their JSON Schema. Only the generator of both needs them, so
+//! they are a feature.
 
 use std::fmt::Write as _;
 
@@ -6,6 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::Config;
+use super::listing::{kind, properties};
 use crate::environment::{VARIABLES, Variable};
 
 /// The text of `docs/config.md`: every setting by section, then the environment variables.
@@ -20,19 +22,37 @@ pub fn reference_markdown() -> String {
          A file with every default:\n\n```toml\n{}```\n",
         toml::to_string(&Config::default()).unwrap_or_default()
     );
-    let schema = SchemaSettings::draft2020_12()
-        .with(|settings| settings.inline_subschemas = true)
-        .into_generator()
-        .into_root_schema_for::<Config>();
-    for (section, shape) in properties(schema.as_value()) {
+    for (section, shape) in properties(&schema()) {
         page.push_str(&section_markdown(section, shape));
     }
     page.push_str(&variables_markdown());
     page
 }
 
+/// Returns the text of `schemas/config.schema.json`.
+#[must_use]
+pub fn schema_text() -> String {
+    let mut schema = schema();
+    schema.sort_all_objects();
+    format!("{schema:#}\n")
+}
+
+fn schema() -> Value {
+    SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true)
+        .into_generator()
+        .into_root_schema_for::<Config>()
+        .to_value()
+}
+
 /// A section and those below it. One that only holds others has no table.
 fn section_markdown(section: &str, shape: &Value) -> String {
+    if let Some(entry) = shape
+        .get("items")
+        .filter(|entry| entry.get("properties").is_some())
+    {
+        return section_markdown(&format!("[{section}]"), entry);
+    }
     let is_table = |setting: &Value| setting.get("properties").is_some();
     let nested: String = properties(shape)
         .filter(|(_, setting)| is_table(setting))
@@ -76,55 +96,7 @@ fn variables_markdown() -> String {
     text
 }
 
-/// By name: the order of a JSON object depends on what else is compiled, and the page must not.
-pub(super) fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let mut properties: Vec<_> = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(name, shape)| (name.as_str(), shape))
-        .collect();
-    properties.sort_by_key(|&(name, _)| name);
-    properties.into_iter()
-}
-
 /// On one line and safe in a table.
 fn description(schema: &Value) -> String {
-    let text = schema.get("description").and_then(Value::as_str);
-    text.unwrap_or_default()
-        .replace('\n', " ")
-        .replace('|', "\\|")
-}
-
-/// The words that an enumeration accepts.
-fn words(schema: &Value) -> Vec<&str> {
-    let variants = schema.get("oneOf").and_then(Value::as_array);
-    let listed = schema.get("enum").and_then(Value::as_array);
-    let named = variants
-        .into_iter()
-        .flatten()
-        .filter_map(|one| one.get("const"));
-    let words = listed.into_iter().flatten().chain(named);
-    words.filter_map(Value::as_str).collect()
-}
-
-fn kind(schema: &Value) -> String {
-    let words = words(schema);
-    if !words.is_empty() {
-        return words.join(" or ");
-    }
-    let name = match schema.get("type") {
-        Some(Value::Array(names)) => {
-            let names = names.iter().filter_map(Value::as_str);
-            let names: Vec<&str> = names.filter(|name| *name != "null").collect();
-            names.join(" or ")
-        }
-        Some(Value::String(name)) => name.clone(),
-        _ => "any".to_owned(),
-    };
-    match (schema.get("minimum"), schema.get("maximum")) {
-        (Some(minimum), Some(maximum)) => format!("{name}, {minimum} to {maximum}"),
-        _ => name,
-    }
+    super::listing::description(schema).replace('|', "\\|")
 }

@@ -110,13 +110,18 @@ mod tests {
         "gateway.header_timeout_seconds",
         "gateway.log_keep",
         "gateway.log_mib",
+        "gateway.max_bodies_mib",
         "gateway.max_body_mib",
         "gateway.max_connections",
+        "gateway.receipts",
         "oversight.keep_days",
         "privacy.prompt_key_env",
         "rerun.max_memory_mib",
         "rerun.max_output_mib",
         "rerun.timeout_seconds",
+        "retention.adapter_days",
+        "retention.gateway_days",
+        "retention.refusal_days",
         "selection.k_infer",
         "selection.k_train",
         "selection.learn_contests",
@@ -144,8 +149,8 @@ mod tests {
             .into_generator()
             .into_root_schema_for::<Config>();
         let mut undecided = Vec::new();
-        for (section, shape) in super::super::reference::properties(schema.as_value()) {
-            for (key, _) in super::super::reference::properties(shape) {
+        for (section, shape) in super::super::listing::properties(schema.as_value()) {
+            for (key, _) in super::super::listing::properties(shape) {
                 let key = format!("{section}.{key}");
                 let guarded = GUARDED.iter().any(|guarded| guarded.key == key);
                 if guarded == HARMLESS.contains(&key.as_str()) {
@@ -319,8 +324,10 @@ mod tests {
              halt_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\nagreement.r.kind = \"json\"\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
              [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\nlearn_share = 0.1\nlearn_budget_usd = 6\nexam_margin = 0.5\n\
              [acceptance]\nmin_tasks = 1\nmin_solve_rate = 0.1\nmax_policy_violations = 9\nmin_evidence_coverage = 0.5\n\
-             min_rollback_correctness = 0.5\n[gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
+             min_rollback_correctness = 0.5\n[gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\noperator_token_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
              kind = \"openai\"\nbase_url = \"http://elsewhere.example\"\n\
+             [[notify]]\nurl = \"http://elsewhere.example\"\n[ship]\nto = \"http://elsewhere.example\"\ntoken_env = \"T\"\n[telemetry]\notlp = \"http://elsewhere.example\"\ncontent = true\n\
+             [store]\nurl = \"postgres://elsewhere.example/x\"\npassword_env = \"P\"\n\
              [catalog]\ntrusted_keys = [\"d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a\"]\n",
         );
         let strict = config(

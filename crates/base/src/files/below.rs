@@ -44,7 +44,7 @@ pub fn remove(base: &Path, path: &Path) -> Result<Option<PathBuf>, FileError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
             let mut name = path.file_name().map(OsString::from).unwrap_or_default();
-            name.push(format!(".undone-{}", uuid::Uuid::now_v7().simple()));
+            name.push(format!(".undone-{}", crate::fresh_uuid().simple()));
             let aside = place.sibling(&name).map_err(fail)?;
             place.rename(&aside).map_err(fail)?;
             Ok(Some(path.with_file_name(name)))

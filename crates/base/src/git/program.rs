@@ -47,16 +47,16 @@ pub(super) fn feed(
     let stdin = child.stdin.take();
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
-        scope.spawn(move || {
+        thread::Builder::new().spawn_scoped(scope, move || {
             // A git that stops reading early says why by its exit code.
             stdin.map(|mut stdin| stdin.write_all(input));
-        });
-        let message = scope.spawn(move || {
+        })?;
+        let message = thread::Builder::new().spawn_scoped(scope, move || {
             stderr.map_or(
                 Ok(Vec::new()),
                 |stderr| Ok(keep(stderr, MAX_MESSAGE)?.bytes),
             )
-        });
+        })?;
         let printed = match stdout {
             Some(stdout) => keep(stdout, limit)?,
             None => Printed {

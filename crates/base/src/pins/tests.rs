@@ -9,7 +9,7 @@ use super::*;
 use crate::files::Privacy;
 use crate::grants::{Counted, NewGrant};
 use crate::receipts::Changing;
-use crate::settings_edit;
+use crate::settings_edit::{self, Change};
 
 struct Scene {
     _guard: tempfile::TempDir,
@@ -74,15 +74,8 @@ fn what_a_person_changed_through_us_holds() {
     scene.grant("npm:publish", Some(2));
     grants::revoke(&scene.workspace, "git:push", &scene.key).unwrap();
     let environment = Environment::default();
-    let place = ("oversight", "mode");
-    settings_edit::set_text(
-        &scene.workspace,
-        &environment,
-        place,
-        "approved",
-        &scene.key,
-    )
-    .unwrap();
+    let change = [Change::set("oversight.mode", "approved")];
+    settings_edit::apply(&scene.workspace, &environment, &change, &scene.key).unwrap();
     assert!(scene.holds(&pin));
     let sealed = approval_key::replace(&scene.workspace, Some(&scene.key), None).unwrap();
     assert!(scene.holds(&pin));
@@ -240,7 +233,9 @@ fn a_torn_line_swallows_nothing() {
     scene.grant("git:push", None);
     assert!(scene.holds(&pin));
     let changing = Changing::begin(&scene.workspace).unwrap();
-    changing.approved("0123456789ab").unwrap();
+    changing
+        .decided("0123456789ab", crate::receipts::Decided::Approved)
+        .unwrap();
     drop(changing);
     assert!(scene.holds(&pin));
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use specialist::registry::{Entry, Registry};
 
-use super::{Belief, Doubt, Kind, Trust};
+use super::{Belief, Doubt, Kind, Trust, suites};
 use crate::approval_key::Place;
 use crate::config::{Config, trust as settings};
 use crate::environment::Environment;
@@ -113,6 +113,23 @@ pub fn candidates(
             path,
             content,
             needs,
+        });
+    }
+    for path in suites::find(workspace) {
+        let Some(content) = read(&path, MAX_SETTINGS)? else {
+            continue;
+        };
+        let name = files::parent(&path).file_name().unwrap_or_default();
+        found.push(Candidate {
+            belief: suites::belief(&trust, &path, &content),
+            confirmed: trust.confirmed_text(&path, Kind::Plain),
+            subject: Subject::File(Kind::Plain),
+            needs: vec![Need {
+                what: format!("suite {}", name.to_string_lossy()),
+                why: "runs setup and test commands".to_owned(),
+            }],
+            path,
+            content,
         });
     }
     found.extend(key_candidates(workspace, &trust));

@@ -240,7 +240,7 @@ fn name_ledger(directory: &Path, trusted: &[PublicKey]) -> Result<Option<String>
                 why: "it is gone, and no checkpoint of ours bears the ledger's name".to_owned(),
             });
         }
-        None => (format!("roleos/{}", uuid::Uuid::now_v7()), None),
+        None => (format!("roleos/{}", base::fresh_uuid()), None),
     };
     files::write(&path, format!("{origin}\n").as_bytes(), Privacy::Secret)?;
     Ok(repaired)

@@ -12,10 +12,24 @@ use base::workspace::Workspace;
 /// # Errors
 /// The program cannot be started.
 pub fn start(program: &Path, workspace: &Workspace) -> io::Result<()> {
+    detach(
+        program,
+        workspace,
+        &["sessions", "seal", "--all", "--quiet"],
+    )
+}
+
+/// Starts `roleos ship` for a workspace and does not wait for it. What it cannot send, the next one does.
+///
+/// # Errors
+/// The program cannot be started.
+pub fn start_shipping(program: &Path, workspace: &Workspace) -> io::Result<()> {
+    detach(program, workspace, &["ship", "--background", "--quiet"])
+}
+
+fn detach(program: &Path, workspace: &Workspace, arguments: &[&str]) -> io::Result<()> {
     let mut command = Command::new(program);
-    command
-        .args(["sessions", "seal", "--all", "--quiet", "--root"])
-        .arg(workspace.root());
+    command.args(arguments).arg("--root").arg(workspace.root());
     if let Some(state) = workspace.state() {
         command.arg("--trust-store").arg(state);
     }

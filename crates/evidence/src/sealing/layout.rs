@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Item {
     kind: Kind,
     mode: u32,
@@ -71,7 +71,7 @@ impl Item {
 }
 
 /// The directories, plain files and special files of a working tree with their permissions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layout {
     items: BTreeMap<GitPath, Item>,
 }
@@ -113,6 +113,17 @@ impl Layout {
             }
         }
         Ok(layout)
+    }
+
+    /// Reads the entries at these paths only.
+    pub(super) fn of(top: &Path, paths: BTreeSet<GitPath>) -> Self {
+        let item = |path: GitPath| {
+            let facts = fs::symlink_metadata(path_in(top, &path)).ok()?;
+            Some((path, Item::of(&facts)?))
+        };
+        Self {
+            items: paths.into_iter().filter_map(item).collect(),
+        }
     }
 
     fn mark_above(&mut self, path: &[u8]) {
@@ -175,6 +186,11 @@ impl Layout {
         self
     }
 
+    /// Returns `true` if it has an entry at this path.
+    pub(super) fn has(&self, path: &[u8]) -> bool {
+        self.items.contains_key(path)
+    }
+
     /// Makes room before files are put back: directories get their permissions, and pipes that are new are removed.
     pub(super) fn make_room(&self, now: &Self, top: &Path) {
         let directories = self
@@ -202,6 +218,11 @@ impl Layout {
                 fs::create_dir(path_in(top, path)).ok();
             }
         }
+        self.set_modes(top);
+    }
+
+    /// Sets the permissions of what is there.
+    pub(super) fn set_modes(&self, top: &Path) {
         for (path, wanted) in self.items.iter().rev() {
             set_mode(&path_in(top, path), *wanted);
         }

@@ -3,8 +3,9 @@
 //! A snapshot is a commit under `refs/roleos/snapshot/`. Its tree holds the bytes of the files; a second commit behind it
 //! holds permissions, directories, the index, `HEAD` and the branches, see [`super::state`]. Going back restores what
 //! differs, proves it by one hash over all of that, and keeps the undone work under `refs/roleos/undone/`.
-//! Files that git ignores by the rules of then are not touched, and neither are submodules and nested repositories.
-//! Branches and tags that were not checked out are shared with other worktrees: they are compared and not changed.
+//! Files that git ignores by the rules of then come back as far as they were few ([`super::aside`]); submodules and nested
+//! repositories are not touched. Branches and tags that were not checked out come back where there is one worktree; others
+//! share them, so there they are compared and not changed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -121,6 +122,12 @@ impl Snapshot {
             let state = now.keep(scratch.git())?;
             let mut parents = vec![&*self.commit];
             parents.extend(now.refs.commit());
+            let lost = now.refs.commits_beside(&back.wanted.refs, scratch.git());
+            parents.extend(
+                lost.iter()
+                    .map(String::as_str)
+                    .filter(|id| Some(*id) != now.refs.commit()),
+            );
             parents.push(&state);
             let undone = commit(scratch.git(), &now.files, &parents, &message)?;
             kept = self.keep(session, &undone)?;
@@ -180,6 +187,9 @@ impl Way<'_> {
         let top = &self.snapshot.top;
         self.wanted.layout.make_room(&now.layout, top);
         self.switch_files(scratch, &now.files, undone)?;
+        if let Some(aside) = &self.wanted.aside {
+            aside.put_back(&self.scratch()?, &self.wanted.layout, top)?;
+        }
         let after = self.read(&self.scratch()?)?;
         self.wanted.layout.put_back(&after.layout, top);
         let git = Git::at(top)?;
@@ -205,7 +215,7 @@ impl Way<'_> {
             scratch.take(&hidden)?;
             disk = scratch.write_tree()?;
         }
-        let new = names(scratch, &["--diff-filter=A"], &self.wanted.files, &disk)?;
+        let new = scratch.names(&["--diff-filter=A"], &self.wanted.files, &disk)?;
         let target = self.scratch()?;
         target.take_from(&disk, &self.ignored(&new)?)?;
         scratch.switch(&disk, &target.write_tree()?)
@@ -224,7 +234,7 @@ impl Way<'_> {
     }
 
     fn read(&self, scratch: &Scratch) -> Result<State, GitError> {
-        State::read(scratch, &self.snapshot.top, Some(&self.wanted.layout))
+        State::read(scratch, &self.snapshot.top, Some(&self.wanted))
     }
 
     /// Reads the state again, every file included.
@@ -236,7 +246,7 @@ impl Way<'_> {
 
     /// Returns `now` with the ignore files of the snapshot.
     fn with_ignore_files_of_then(&self, scratch: &Scratch, now: &str) -> Result<String, GitError> {
-        let mut paths = names(scratch, &[], &self.wanted.files, now)?;
+        let mut paths = scratch.names(&[], &self.wanted.files, now)?;
         paths.retain(|path| path.rsplit(|byte| *byte == b'/').next() == Some(IGNORE_FILE));
         let tree = self.scratch_of(now)?;
         tree.forget(&paths)?;
@@ -277,7 +287,7 @@ impl Scratch {
     fn switch(&self, from: &str, to: &str) -> Result<(), GitError> {
         self.index(&["read-tree", from], &[])?;
         self.refresh();
-        let new = names(self, &["--diff-filter=A"], from, to)?;
+        let new = self.names(&["--diff-filter=A"], from, to)?;
         if let Some(path) = in_the_way(&self.ignored()?, &new) {
             let path = String::from_utf8_lossy(path);
             let why = format!("the ignored file `{path}` is in the way");
@@ -301,7 +311,7 @@ impl Scratch {
     }
 
     /// Returns the files that git ignores by the rules on disk.
-    fn ignored(&self) -> Result<BTreeSet<GitPath>, GitError> {
+    pub(super) fn ignored(&self) -> Result<BTreeSet<GitPath>, GitError> {
         let arguments = [
             "ls-files",
             "-z",
@@ -309,6 +319,20 @@ impl Scratch {
             "--ignored",
             "--exclude-standard",
         ];
+        let listed = self.git().run(arguments, &[])?;
+        Ok(paths(&listed))
+    }
+
+    /// Returns the paths in which two trees differ.
+    pub(super) fn names(
+        &self,
+        options: &[&str],
+        from: &str,
+        to: &str,
+    ) -> Result<BTreeSet<GitPath>, GitError> {
+        let mut arguments = vec!["diff-tree", "-r", "-z", "--no-renames", "--name-only"];
+        arguments.extend(options);
+        arguments.extend([from, to]);
         let listed = self.git().run(arguments, &[])?;
         Ok(paths(&listed))
     }
@@ -328,20 +352,6 @@ impl Scratch {
             .collect();
         self.put_entries(&entries)
     }
-}
-
-/// Paths in which two trees differ.
-fn names(
-    scratch: &Scratch,
-    options: &[&str],
-    from: &str,
-    to: &str,
-) -> Result<BTreeSet<GitPath>, GitError> {
-    let mut arguments = vec!["diff-tree", "-r", "-z", "--no-renames", "--name-only"];
-    arguments.extend(options);
-    arguments.extend([from, to]);
-    let listed = scratch.git().run(arguments, &[])?;
-    Ok(paths(&listed))
 }
 
 /// An ignored file at, above or below the place of a new one.

@@ -9,6 +9,17 @@ use super::story::Story;
 use super::transcript::{Message, Transcript};
 use base::prices::{Prices, Usage};
 
+const NO_PRICE: &str = "`[oversight.prices]` has no price for `";
+
+/// Returns the models without a price that the fact `cost` of a bundle names.
+pub fn unpriced_models(fact: &str) -> impl Iterator<Item = &str> {
+    let named = fact.split_once(NO_PRICE).map_or("", |(_, models)| models);
+    named
+        .trim_end_matches('`')
+        .split("`, `")
+        .filter(|model| !model.is_empty())
+}
+
 /// Cost and tokens of a session's calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spent {
@@ -59,7 +70,8 @@ impl Spent {
         mut own: Vec<usize>,
         prices: Prices<'_>,
     ) {
-        let cost = prices.cost(&message.model, message.usage);
+        let priced = || prices.cost(&message.model, message.usage);
+        let cost = message.cost.or_else(priced);
         if cost.is_none() {
             self.unpriced.insert(message.model.clone());
         }
@@ -119,7 +131,7 @@ impl Spent {
     pub(super) fn unpriced_text(&self) -> Option<String> {
         let models: Vec<&str> = self.unpriced.iter().map(String::as_str).collect();
         let models = models.join("`, `");
-        (!models.is_empty()).then(|| format!("`[oversight.prices]` has no price for `{models}`"))
+        (!models.is_empty()).then(|| format!("{NO_PRICE}{models}`"))
     }
 
     /// For people.

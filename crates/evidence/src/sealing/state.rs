@@ -1,10 +1,11 @@
 //! Everything that a rollback puts back, under one hash: files, permissions, index, `HEAD` and branches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use super::aside::Aside;
 use super::layout::Layout;
 use super::tree::Scratch;
 use base::files;
@@ -40,6 +41,8 @@ pub(super) struct State {
     pub(super) id: String,
     pub(super) layout: Layout,
     pub(super) refs: Refs,
+    /// The ignored files; `None` where nobody looked, as in snapshots of older versions.
+    pub(super) aside: Option<Aside>,
     /// The entries of the index, as git lists them.
     index: Vec<u8>,
     /// The ignore patterns that stand outside of the working tree.
@@ -47,30 +50,37 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Reads the state, with the files that `scratch` has taken in. `wanted` is the layout to compare with later.
+    /// Reads the state, with the files that `scratch` has taken in. `wanted` is the state to compare with later: what it
+    /// does not cover is not looked at.
     ///
     /// # Errors
     /// The repository or the working tree cannot be read.
     pub(super) fn read(
         scratch: &Scratch,
         top: &Path,
-        wanted: Option<&Layout>,
+        wanted: Option<&Self>,
     ) -> Result<Self, GitError> {
         let git = scratch.git();
         let read = Layout::read(top, &scratch.ignored_entries()?);
         let mut layout = read.map_err(|error| GitError::new("ls-files", &error.to_string()))?;
         if let Some(wanted) = wanted {
-            layout = layout.seen_from(wanted, top);
+            layout = layout.seen_from(&wanted.layout, top);
         }
+        let aside = match wanted.map(|wanted| &wanted.aside) {
+            None | Some(Some(Aside::Files { .. })) => Some(Aside::read(scratch, top)?),
+            Some(unknown) => unknown.clone(),
+        };
         let refs = Refs::read(git)?;
         let index = own_index(git).run(["ls-files", "-z", "-v", "--stage"], &[])?;
         let files = scratch.write_tree()?;
         let mut parts = format!("040000 tree {files}\tfiles\0").into_bytes();
-        for (name, bytes) in [
+        let ignored = aside.as_ref().map(|aside| ("aside", aside.text()));
+        let other = [
             ("layout", layout.text()),
             ("index", index.clone()),
             ("refs", refs.text()),
-        ] {
+        ];
+        for (name, bytes) in ignored.into_iter().chain(other) {
             let id = put_blob(git, &bytes)?;
             parts.extend(format!("100644 blob {id}\t{name}\0").into_bytes());
         }
@@ -79,6 +89,7 @@ impl State {
             files,
             layout,
             refs,
+            aside,
             index,
             ignore: git.ignore_patterns()?,
         })
@@ -119,6 +130,9 @@ impl State {
             id: id("state")?,
             layout: Layout::parse(&part("state/layout")?).ok_or_else(broken)?,
             refs: Refs::parse(&part("state/refs")?).ok_or_else(broken)?,
+            aside: part("state/aside")
+                .ok()
+                .and_then(|text| Aside::parse(&text)),
             index: part("state/index")?,
             ignore: part("ignore")?,
         })
@@ -151,6 +165,9 @@ impl State {
         }
         if let Some(path) = self.layout.difference(&found.layout) {
             parts.push(format!("`{path}` has another kind or other permissions"));
+        }
+        if self.aside != found.aside {
+            parts.push("ignored files differ".to_owned());
         }
         if self.index != found.index {
             parts.push("the index differs".to_owned());
@@ -223,7 +240,46 @@ impl Refs {
         self.values.get(head).map(String::as_str)
     }
 
-    /// Sets `HEAD` and the branch that it named. Other branches and tags are shared with other worktrees.
+    /// Returns the commits of branches and tags that are not the same in `wanted`, so that they can be kept.
+    pub(super) fn commits_beside(&self, wanted: &Self, git: &Git) -> BTreeSet<String> {
+        let differing = self.values.iter().filter(|(name, value)| {
+            name.starts_with("refs/") && wanted.values.get(*name) != Some(*value)
+        });
+        let commit = |id: &str| {
+            let peeled = format!("{id}^{{commit}}");
+            git.line(["rev-parse", "--verify", "--quiet", &peeled]).ok()
+        };
+        differing.filter_map(|(_, id)| commit(id)).collect()
+    }
+
+    /// Sets the branches and tags that differ, but for the one that `HEAD` named. Where there are other worktrees they
+    /// share them, and nothing is changed.
+    fn put_back_others(&self, git: &Git, now: &Self) -> Result<(), GitError> {
+        let worktrees = fs::read_dir(git.location().common_dir.join("worktrees"));
+        if worktrees.is_ok_and(|mut entries| entries.next().is_some()) {
+            return Ok(());
+        }
+        let names = self.values.keys().chain(now.values.keys());
+        let others: BTreeSet<&String> = names
+            .filter(|name| name.starts_with("refs/") && *name != self.head())
+            .collect();
+        for name in others {
+            let (wanted, found) = (self.values.get(name), now.values.get(name));
+            let found_id = found.map_or("", String::as_str);
+            match wanted {
+                _ if wanted == found => {}
+                Some(id) => {
+                    git.run(["update-ref", "-m", REASON, name, id, found_id], &[])?;
+                }
+                None => {
+                    git.run(["update-ref", "-d", name, found_id], &[])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets `HEAD` and the branch that it named, then the others.
     fn put_back(&self, git: &Git, now: &Self) -> Result<(), GitError> {
         let head = self.head();
         if head.starts_with("refs/") {
@@ -254,7 +310,8 @@ impl Refs {
             }
             Ok(())
         };
-        copy().map_err(|error| GitError::new("symbolic-ref HEAD", &error.to_string()))
+        copy().map_err(|error| GitError::new("symbolic-ref HEAD", &error.to_string()))?;
+        self.put_back_others(git, now)
     }
 
     fn difference(&self, other: &Self) -> Option<&str> {

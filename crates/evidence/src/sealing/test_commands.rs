@@ -30,8 +30,8 @@ pub mod setup;
 
 use std::path::Path;
 
-use base::command_lookup::Disk;
 use base::repository::Location;
+use lookup::Disk;
 use shell::ir::{Argument, Assigned, Operation, Parameter, Piece, Subject, Word};
 
 pub use given::Given;

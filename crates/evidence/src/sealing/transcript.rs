@@ -34,6 +34,8 @@ pub struct Message {
     pub model: String,
     /// What it used.
     pub usage: Usage,
+    /// What the agent says that it cost, in millionths of a US dollar.
+    pub cost: Option<u64>,
     /// Tool calls that it asked for, by their ids.
     pub calls: Vec<String>,
 }

@@ -94,6 +94,20 @@ impl Scratch {
         Ok(scratch)
     }
 
+    /// Makes an empty index whose objects lie beside those of the repository, and stay.
+    pub(super) fn aside(top: &Path, reading: Reading) -> Result<Self, GitError> {
+        let mut scratch = Self::empty(top, reading)?;
+        let objects = scratch.git.location().git_dir.join("roleos-aside");
+        fs::create_dir_all(&objects).map_err(failed)?;
+        scratch.git = scratch.git.with("GIT_OBJECT_DIRECTORY", objects);
+        Ok(scratch)
+    }
+
+    /// How it reads files.
+    pub(super) fn reading(&self) -> Reading {
+        self.reading.clone()
+    }
+
     /// Returns git with our index.
     pub(super) fn git(&self) -> &Git {
         &self.git

@@ -3,6 +3,7 @@
 //! A [`Comparison`] is made once from ledger, checkpoint and trust store; bundles are then shown to it one by one, from
 //! any thread, while a scorecard or a view reads them for its own purpose anyway.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use witness::bundle::Strictness;
@@ -10,9 +11,11 @@ use witness::extension::Chain;
 use witness::key::{KeyId, PublicKey};
 use witness::ledger::note::SignedCheckpoint;
 
+use super::checkpoints::{differing, uncovered};
 use super::{Store, pending};
 use crate::judged::Judged;
 use crate::ledger::seals::Seals;
+use crate::ledger::tombstones::{self, DELETED, DELETED_UNSOLVED, Tombstone};
 use crate::ledger::{self, Coverage, LedgerError, LedgerFile, Problem, is_there, record};
 use crate::scan;
 use base::files::FileError;
@@ -38,11 +41,19 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Names the problems in one sentence, each kind with its number; `None` when there are none.
+    /// Returns `true` if nothing is wrong but bundles that a person deleted.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        let kinds = [DELETED, DELETED_UNSOLVED];
+        self.problems.iter().all(|one| kinds.contains(&one.kind))
+    }
+
+    /// Names the problems in one sentence, each kind with its number; `None` when there are none. A deleted bundle that was
+    /// solved makes no figure better, so it is not one of them.
     #[must_use]
     pub fn summary(&self) -> Option<String> {
         let mut kinds: Vec<(&str, usize)> = Vec::new();
-        for problem in &self.problems {
+        for problem in self.problems.iter().filter(|one| one.kind != DELETED) {
             match kinds.iter_mut().find(|(kind, _)| *kind == problem.kind) {
                 Some((_, count)) => *count += 1,
                 None => kinds.push((problem.kind, 1)),
@@ -116,6 +127,8 @@ pub struct Comparison {
     place: Place,
     others: Vec<KeyId>,
     ledger: Option<LedgerFile>,
+    /// Bundles that a person deleted, by the index of their leaf.
+    tombstones: BTreeMap<usize, Tombstone>,
     /// Indices of the leaves in the order of their files.
     by_file: Vec<usize>,
     /// The order of the leaves is the signed one, so that their chain can be checked.
@@ -137,6 +150,7 @@ impl Comparison {
         let ledger = LedgerFile::read(&place.ledger)?;
         let mut comparison = Self {
             others: signatories.others,
+            tombstones: BTreeMap::new(),
             by_file: Vec::new(),
             is_in_order: true,
             before: Vec::new(),
@@ -167,6 +181,7 @@ impl Comparison {
         trusted: &[PublicKey],
         against: Option<&SignedCheckpoint>,
     ) -> Result<(), LedgerError> {
+        self.tombstones = tombstones::read(&self.place.ledger, ledger.entries(), trusted);
         self.by_file = (0..ledger.entries().len()).collect();
         self.by_file
             .sort_by_key(|index| ledger.entries().get(*index).map(|entry| &entry.file));
@@ -315,7 +330,9 @@ impl Comparison {
         {
             let name = format_args!("bundle {index} of task {}", entry.leaf.task_id).to_string();
             let path = self.place.witness.join(&entry.file);
-            let problem = if is_there(&pending(&path))? {
+            let problem = if let Some(tombstone) = self.tombstones.get(&index) {
+                tombstone.problem()
+            } else if is_there(&pending(&path))? {
                 let text =
                     format_args!("{name} was logged but not finished; the next seal does it")
                         .to_string();
@@ -345,61 +362,6 @@ impl Comparison {
             problems,
         })
     }
-}
-
-/// Says which leaves the checkpoint beside the ledger does not vouch for.
-fn uncovered(coverage: Coverage) -> Option<Problem> {
-    Some(match coverage {
-        Coverage::Whole => return None,
-        Coverage::Part {
-            added,
-            is_pledged: true,
-        } => Problem::new(
-            "unfinished",
-            format_args!(
-                "the checkpoint of the last {added} leaves is signed and not yet in place; the next seal does it"
-            ),
-        ),
-        Coverage::Part { added, .. } => Problem::new(
-            "unsigned_leaves",
-            format_args!("no checkpoint covers the last {added} leaves"),
-        ),
-        Coverage::Missing => Problem::new("checkpoint_missing", "the ledger has no checkpoint"),
-        Coverage::Stranger(why) => Problem::new(
-            "checkpoint_signature",
-            format_args!("the checkpoint is not signed by a key that is trusted here: {why}"),
-        ),
-        Coverage::Broken(broken) => Problem::new(
-            broken.name(),
-            format_args!("the checkpoint: {}", broken.explain()),
-        ),
-    })
-}
-
-/// Compares with a checkpoint that was kept elsewhere, which may be older.
-fn differing(
-    ledger: &LedgerFile,
-    signed: &SignedCheckpoint,
-    trusted: &[PublicKey],
-) -> Option<Problem> {
-    let attested = match ledger::attest(signed, trusted) {
-        Ok(attested) => attested,
-        Err(why) => {
-            return Some(Problem::new(
-                "checkpoint_signature",
-                format_args!(
-                    "the given checkpoint is not signed by a key that is trusted here: {why}"
-                ),
-            ));
-        }
-    };
-    let consistency = ledger.tree().compare(attested.checkpoint());
-    (!consistency.holds()).then(|| {
-        Problem::new(
-            consistency.name(),
-            format_args!("the given checkpoint: {}", consistency.explain()),
-        )
-    })
 }
 
 impl Store {

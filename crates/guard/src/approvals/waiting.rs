@@ -3,12 +3,15 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
-    ApprovalError, Id, MAX_FILE, Refused, approval, approval_path, find, home, refused_files,
-    refused_path, signed, used,
+    ApprovalError, Id, MAX_FILE, Refused, approval, approval_path, denied_path, files_ending, find,
+    home, refused_files, refused_path, signed, used,
 };
 use base::approval_key;
-use base::files::{self, Lock};
+use base::files::{self, Lock, Privacy};
+use base::receipts::{Changing, Decided};
 use base::repository::State;
 use base::workspace::Workspace;
 
@@ -51,6 +54,7 @@ pub fn pending(workspace: &Workspace, now_ns: u64) -> Result<Vec<(Id, Refused)>,
     let waiting = all.filter(|(_, refused, expires)| {
         expires.is_none() && is_in_time(refused, now_ns) && states.are_current(refused)
     });
+    let waiting = waiting.filter(|(id, ..)| !is_denied(workspace, id, now_ns));
     Ok(waiting.map(|(id, refused, _)| (id, refused)).collect())
 }
 
@@ -91,7 +95,26 @@ pub fn find_open(workspace: &Workspace, id: &Id, now_ns: u64) -> Result<Refused,
 /// # Errors
 /// There is none with that id, or it cannot be removed.
 pub fn dismiss(workspace: &Workspace, id: &Id, now_ns: u64) -> Result<(), ApprovalError> {
+    decline(workspace, id, now_ns, Decided::Dismissed)
+}
+
+/// Denies a refused act, and takes back the approval of it if there is one. For as long as refused acts wait, the same act
+/// is refused again without another question.
+///
+/// # Errors
+/// There is none with that id, or it cannot be written.
+pub fn deny(workspace: &Workspace, id: &Id, now_ns: u64) -> Result<(), ApprovalError> {
+    decline(workspace, id, now_ns, Decided::Denied)
+}
+
+fn decline(
+    workspace: &Workspace,
+    id: &Id,
+    now_ns: u64,
+    decided: Decided,
+) -> Result<(), ApprovalError> {
     let directory = home(workspace)?;
+    let changing = Changing::begin(workspace)?;
     let _alone = Lock::take(&directory.join(".lock"))?;
     let path = refused_path(&directory, id);
     if !path.exists() {
@@ -107,10 +130,58 @@ pub fn dismiss(workspace: &Workspace, id: &Id, now_ns: u64) -> Result<(), Approv
         used.add(&approval, now_ns);
         used.write(&directory)?;
     }
+    if decided == Decided::Denied {
+        let denied = Denied {
+            at_ns: now_ns,
+            refused: find(workspace, id)?,
+        };
+        let bytes = serde_json::to_vec(&denied).unwrap_or_default();
+        files::write(&denied_path(&directory, id), &bytes, Privacy::Secret)?;
+    }
+    changing.decided(&id.to_string(), decided)?;
     files::remove_file(&signed).ok();
     files::remove_file(&path)
         .map_err(|source| files::FileError::new(files::Action::Write, &path, source))?;
     Ok(())
+}
+
+/// What the agent is told when it tries a denied act again.
+pub const DENIED: &str = "a person denied exactly this; talk to them before you try it again";
+
+/// An act that a person denied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Denied {
+    /// When the person said no, in nanoseconds since 1970.
+    pub at_ns: u64,
+    /// The act.
+    pub refused: Refused,
+}
+
+/// Returns `true` if a person denied this act not long ago.
+#[must_use]
+pub fn is_denied(workspace: &Workspace, id: &Id, now_ns: u64) -> bool {
+    read_denied(&denied_path(&workspace.approvals_dir(), id), now_ns).is_some()
+}
+
+/// Returns the acts that a person denied not long ago, newest first. Damaged files are left out.
+#[must_use]
+pub fn denied(workspace: &Workspace, now_ns: u64) -> Vec<(Id, Denied)> {
+    let paths = files_ending(&workspace.approvals_dir(), "denied").into_iter();
+    let mut found: Vec<_> = paths
+        .filter_map(|path| {
+            let id = Id::parse(path.file_stem()?.to_str()?)?;
+            Some((id, read_denied(&path, now_ns)?))
+        })
+        .collect();
+    found.sort_by_key(|(_, denied)| std::cmp::Reverse(denied.at_ns));
+    found
+}
+
+fn read_denied(path: &std::path::Path, now_ns: u64) -> Option<Denied> {
+    let bytes = files::read(path, MAX_FILE).ok()?;
+    let denied: Denied = serde_json::from_slice(&bytes).ok()?;
+    (u128::from(now_ns.saturating_sub(denied.at_ns)) < WAITS.as_nanos()).then_some(denied)
 }
 
 /// Every refused act, newest first, with the end of its approval where it has one that holds.

@@ -16,7 +16,6 @@ use crate::agents::{Agent, Event, Kind};
 use crate::second_seam;
 use crate::supervision::copies::is_of_system;
 use crate::supervision::{let_through, proof};
-use base::command_lookup::Disk;
 use base::config::Config;
 use base::environment::{self, Environment};
 use base::files::FileError;
@@ -25,6 +24,7 @@ use base::said;
 use base::workspace::Workspace;
 use evidence::journal::SessionId;
 use evidence::journal::record::{End, Record};
+use lookup::Disk;
 
 /// The tool under which a journal keeps a program.
 const TOOL: &str = "exec";

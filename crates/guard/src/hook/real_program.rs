@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use evidence::sealing::test_commands::TestCommand;
 
-use base::command_lookup::starts_like_a_program;
 use base::environment;
 use base::files;
+use lookup::starts_like_a_program;
 
 use super::own_code::is_fresh;
 

@@ -16,11 +16,11 @@ use super::given_code;
 use super::own_code::{Before, OwnCode, PastCall};
 use super::real_program::{self, Scene};
 use crate::agents::Event;
-use base::command_lookup::Disk;
 use base::files::FileError;
 use base::repository::Location;
 use evidence::journal::read::Reader;
 use evidence::journal::record::{Building, Outcome, Record};
+use lookup::Disk;
 
 /// Stands for a part of a path that only a run would know.
 const UNKNOWN: char = '\u{1}';

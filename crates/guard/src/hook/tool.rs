@@ -23,7 +23,6 @@ use crate::contracts;
 use crate::contracts::beside::Beside;
 use crate::second_seam;
 use crate::supervision::{let_through, proof};
-use base::command_lookup::Disk;
 use base::environment;
 use base::grants::{self, Counted};
 use base::pins::Held;
@@ -31,6 +30,7 @@ use base::said;
 use evidence::journal::append::Journal;
 use evidence::journal::capture;
 use evidence::journal::record::{self, Record};
+use lookup::Disk;
 
 /// Judges a call and writes it down. `approved` becomes what a person approved, where that is why the call may run.
 pub(super) fn judge(
@@ -428,12 +428,14 @@ impl<'a> Judging<'a> {
             self.desk.now_ns,
         );
         match kept {
+            Ok(id) if approvals::is_denied(&self.desk.workspace, &id, self.desk.now_ns) => {
+                decision.reasons.push(approvals::DENIED.to_owned());
+                None
+            }
             Ok(id) => Some(id.to_string()),
             Err(error) => {
-                let why = said(&error);
-                decision
-                    .reasons
-                    .push(format!("it cannot be kept for an approval either: {why}"));
+                let why = format!("it cannot be kept for an approval either: {}", said(&error));
+                decision.reasons.push(why);
                 None
             }
         }

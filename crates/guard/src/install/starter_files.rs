@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use crate::contracts;
+use base::config::listing::SCHEMA;
 use base::files::{self, FileError};
 use base::installed::read_text;
 use base::starter::{CONFIG, IGNORED, IGNORED_BESIDE_GRANTS};
@@ -30,11 +31,25 @@ pub fn files(workspace: &Workspace) -> Result<Vec<Change>, InstallError> {
             "contracts of the usual tools",
         ));
     }
+    changes.extend(schema(workspace)?);
     let beside_grants = files::parent(&workspace.grants_path()).join(".gitignore");
     let role_os = workspace.role_os_dir().join(".gitignore");
     changes.extend(ignore_list(role_os, IGNORED)?);
     changes.extend(ignore_list(beside_grants, IGNORED_BESIDE_GRANTS)?);
     Ok(changes)
+}
+
+/// Plans the schema beside the settings, whose first line names it for editors; `None` when it is the present one.
+fn schema(workspace: &Workspace) -> Result<Option<Change>, FileError> {
+    let path = workspace.role_os_dir().join("config.schema.json");
+    let old = read_text(&path)?;
+    if old.as_deref() == Some(SCHEMA) {
+        return Ok(None);
+    }
+    Ok(Some(Change {
+        before: old.map(String::into_bytes),
+        ..new(path, SCHEMA, "schema of the settings, for editors")
+    }))
 }
 
 /// The list of ignored files with all of `wanted`; `None` when it has them.

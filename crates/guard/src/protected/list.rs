@@ -79,6 +79,7 @@ const IN_WORKSPACE: &[(&str, Kind)] = &[
     (".role-os/ledger/origin", Kind::Kept),
     (".role-os/ledger/leaves.jsonl", Kind::Kept),
     (".role-os/ledger/checkpoint", Kind::Kept),
+    (".role-os/ledger/tombstones.jsonl", Kind::Kept),
     (".codex", Kind::Listed),
     (".codex/config.toml", CODEX),
     (".codex/hooks.json", CODEX),

@@ -212,7 +212,7 @@ impl Pass<'_> {
         seen: &Seen,
         outcome: &Outcome,
     ) {
-        let id = uuid::Uuid::now_v7().simple().to_string();
+        let id = base::fresh_uuid().simple().to_string();
         let kept = restore::set_aside(self.store, &id, item, seen);
         let done = match outcome {
             Outcome::Mend(text) => restore::mend(item, seen, text),

@@ -55,6 +55,12 @@ impl Copies {
         }
     }
 
+    /// Reads which files were ruled out before, ahead of the first question.
+    pub(super) fn prepare(&mut self) {
+        let search = &self.search;
+        self.ruled_out.get_or_insert_with(|| search.ruled_out());
+    }
+
     /// Returns the name of the program that a file is, where it goes by another. `wanted` says which programs are judged
     /// by their names.
     pub(super) fn name_of(

@@ -326,6 +326,13 @@ fn shown(words: &[String]) -> String {
 }
 
 impl Judge for Rule<'_> {
+    fn begin(&mut self, program: &OsStr) {
+        let program = Path::new(program);
+        if program.is_absolute() && !is_of_system(program) {
+            self.copies.prepare();
+        }
+    }
+
     fn exec(&mut self, exec: &Exec<'_>) -> Answer {
         if !self.reported {
             self.reported = true;

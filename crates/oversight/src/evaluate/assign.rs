@@ -4,7 +4,7 @@ use shell::ir::{Argument, Assigned, Assignment, Piece, Word};
 use shell::value::{HOLE, has_hole, joined, unknown};
 use shell::words::names;
 
-use crate::guard::Touch;
+use protection::Touch;
 
 use super::state::{Elements, Reads, Stored};
 use super::{Evaluator, Outcome};

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use crate::guard::Touch;
 use actions::lookup::absolute;
+use protection::Touch;
 use shell::ir::{Argument, Word};
 use shell::value::{ENVIRONMENT, HOLE, has_hole, part_of, unknown};
 

@@ -1,7 +1,7 @@
 //! Words become fields: expansion and splitting. File names stay patterns; which files there are is not looked at.
 
-use crate::guard::processes::PARENT;
 use actions::Set;
+use protection::processes::PARENT;
 use shell::ir::Kind;
 use shell::ir::{Argument, Piece, Redirect, Script, Subject, Target, Word};
 use shell::value::{ENVIRONMENT, HOLE, joined, unknown};
@@ -205,7 +205,7 @@ impl Evaluator<'_> {
             this.deeper(unknown, |this| match file_of(script) {
                 Some(Target::Read(word)) => {
                     let path = this.value(word);
-                    this.touch(crate::guard::Touch::Read, &path);
+                    this.touch(protection::Touch::Read, &path);
                     this.content(&path)
                 }
                 Some(Target::ReadProcess(script)) => this.script(script).output,

@@ -1,6 +1,6 @@
 //! What an analysis found: actions, what stayed unknown, and protected things that are touched.
 
-use crate::guard::Guarded;
+use protection::Guarded;
 use shell::ir::Span;
 use shell::value::for_people;
 

@@ -1,17 +1,17 @@
 //! Git as a launcher: aliases, hooks that can be read, and settings and options whose value they run.
 
-use crate::guard::git_settings;
 use actions::git_config::settings_of;
 use actions::lookup::{Lookup as _, absolute, directory_of};
 use actions::{git_command, is_git_builtin};
+use protection::git_settings;
 use shell::escape::with_words;
 use shell::value::{has_hole, unknown};
 use shell::words::names;
 
 use super::mistyped::is_unknown;
-use super::settings::{is_include, is_run};
 use super::world::File;
 use super::{Evaluator, Outcome};
+use actions::git_config::{is_include, is_run};
 
 /// Options of git's commands whose value is a command.
 const COMMANDS: &[&str] = names!(
@@ -158,10 +158,10 @@ impl Evaluator<'_> {
     }
 
     fn git_alias(&mut self, verb: &str, rest: &[String], own: &[(String, String)]) -> bool {
-        let wanted = format!("alias.{}", verb.to_ascii_lowercase());
         if is_git_builtin(verb) {
             return false;
         }
+        let wanted = format!("alias.{}", verb.to_ascii_lowercase());
         let found = own
             .iter()
             .find(|(key, _)| *key == wanted)
@@ -199,14 +199,9 @@ impl Evaluator<'_> {
             return ".git".to_owned();
         }
         loop {
-            let candidate = format!("{}/.git", directory.trim_end_matches('/'));
-            let prefix = format!("{candidate}/");
-            let is_written = self
-                .world
-                .written
-                .keys()
-                .any(|path| path.starts_with(&prefix));
-            if is_written {
+            let candidate = [directory.trim_end_matches('/'), "/.git"].concat();
+            let below = |path: &String| path.strip_prefix(&candidate)?.strip_prefix('/').map(drop);
+            if self.world.written.keys().any(|path| below(path).is_some()) {
                 return candidate;
             }
             if self.world.lookup.has(&candidate) {

@@ -1,8 +1,8 @@
 //! Commands that git does not know: which others it may run in their place (`help.autocorrect`).
 
-use crate::guard::git_settings;
 use actions::lookup::{Lookup as _, absolute};
 use actions::{git_command, git_corrections, is_git_builtin};
+use protection::git_settings;
 use shell::value::has_hole;
 use shell::words::names;
 

@@ -1,6 +1,6 @@
 //! Redirections: what a command reads, and where its output goes.
 
-use crate::guard::Touch;
+use protection::Touch;
 use shell::ir::{Redirect, Script, Target, Word};
 use shell::value::{joined, unknown};
 

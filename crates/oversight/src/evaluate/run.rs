@@ -162,6 +162,10 @@ impl Evaluator<'_> {
                 let whole = with_words(&text, arguments);
                 if self.world.walking.insert(format!("alias {program}")) {
                     self.linked(format!("alias {program}"), |this| this.shell_text(&whole));
+                    if whole.contains("<<") {
+                        // Bash does not look for a body within an alias: the lines behind `<<` are commands.
+                        self.unread("a here-document in an alias", &whole);
+                    }
                     self.world.walking.remove(&format!("alias {program}"));
                 }
             }

@@ -1,25 +1,11 @@
 //! Git's settings: where they come from, how a file of them is read, and which values git runs.
 
-use actions::git_config::settings_of;
+use actions::git_config::{is_include, settings_of};
 use actions::lookup::{absolute, directory_of};
 use shell::words::names;
 
 use super::Evaluator;
 use super::world::File;
-
-/// Settings whose value git gives to a shell.
-const RUN_SETTINGS: &[&str] = names!(
-    "core.editor core.pager core.sshcommand core.fsmonitor core.askpass core.gitproxy diff.external sequence.editor \
-    gpg.program credential.helper interactive.difffilter uploadpack.packobjectshook sendemail.smtpserver web.browser \
-    init.templatedir gpg.ssh.program gpg.ssh.defaultkeycommand man.viewer sendemail.tocmd sendemail.cccmd \
-    core.alternaterefscommand gc.recentobjectshook"
-);
-
-/// Endings of settings of the same kind, as in `filter.x.clean`.
-const RUN_ENDINGS: &[&str] = names!(
-    ".clean .smudge .process .cmd .command .textconv .driver .helper .editor .pager .program .sshcommand .uploadpack \
-    .receivepack command cmd hook"
-);
 
 /// Files of settings of the machine.
 const SYSTEM_FILES: &[&str] =
@@ -30,23 +16,6 @@ pub(crate) const UNREADABLE: &str = "\u{1}";
 
 /// Files of settings that include each other are followed so far.
 const MAX_INCLUDES: usize = 8;
-
-/// Settings that name a file of further settings.
-pub(crate) fn is_include(key: &str) -> bool {
-    key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"))
-}
-
-pub(crate) fn is_run(key: &str, value: &str) -> bool {
-    // `submodule.x.update = !command` and its kin; an alias runs only when it is called.
-    if value.starts_with('!') && !key.starts_with("alias.") {
-        return true;
-    }
-    let of_tool = ["difftool.", "mergetool.", "man.", "browser."];
-    (key.starts_with("pager.") && key != "pager.branch")
-        || RUN_SETTINGS.contains(&key)
-        || (key.ends_with(".path") && of_tool.iter().any(|start| key.starts_with(start)))
-        || RUN_ENDINGS.iter().any(|ending| key.ends_with(ending))
-}
 
 impl Evaluator<'_> {
     /// Settings of this call, of the environment and of this command, the strongest first.

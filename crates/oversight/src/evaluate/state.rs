@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::guard::processes;
+use protection::processes;
 use shell::ir::Command;
 use shell::value::{ENVIRONMENT, HOLE, either, for_people, unknown};
 
@@ -101,8 +101,24 @@ pub(crate) struct Shell {
 
 impl Shell {
     pub(crate) fn new(directory: &str, home: &str) -> Self {
-        let mut shell = Self {
-            variables: Rc::default(),
+        let own = [
+            ("BASH", "/bin/bash", false),
+            ("HOME", home, true),
+            ("IFS", " \t\n", false),
+            ("PPID", processes::PARENT, false),
+            ("SHELL", "/bin/bash", true),
+        ];
+        let variables = own.map(|(name, text, exported)| {
+            let variable = Variable {
+                stored: Stored::Text(text.to_owned()),
+                exported,
+                reads: Reads::Plain,
+                is_fixed: false,
+            };
+            (name.to_owned(), variable)
+        });
+        Self {
+            variables: Rc::new(BTreeMap::from(variables)),
             functions: Rc::default(),
             aliases: Rc::default(),
             positional: Vec::new(),
@@ -113,18 +129,7 @@ impl Shell {
             exports_all: false,
             all_odd: false,
             last_pipe: false,
-        };
-        for (name, value) in [
-            ("HOME", home),
-            ("SHELL", "/bin/bash"),
-            ("BASH", "/bin/bash"),
-        ] {
-            shell.set(name, value.to_owned(), name != "BASH");
         }
-        shell.set("IFS", " \t\n".to_owned(), false);
-        // Which process that is stays open; who it is not: what started the shell.
-        shell.set("PPID", processes::PARENT.to_owned(), false);
-        shell
     }
 
     /// Whether a variable steers the programs with gated actions.

@@ -1,15 +1,15 @@
 //! What of the protected things a started program touches. The guard decides; this only says what is touched where.
 
-use crate::guard::inputs::patched;
-use crate::guard::{
-    Guarded, Touch, agents, git_settings, links, own, processes, programs, snapshots, softened,
-};
 use crate::verdict::Verdict;
 use actions::lookup::{absolute, base_name};
+use protection::inputs::patched;
+use protection::{
+    Guarded, Touch, agents, git_settings, links, own, processes, programs, snapshots,
+};
 use shell::pattern;
 use shell::value::has_hole;
 
-use super::{Evaluator, remote, shells, wrapper};
+use super::{Certainty, Evaluator, remote, shells, wrapper};
 use actions::changing;
 
 /// Longer strings in code are texts.
@@ -40,6 +40,9 @@ impl Evaluator<'_> {
         let judge =
             |path: &str| guard.judge(touch, path, &directory, &self.home, &self.world.lookup);
         let found = judge(path).or_else(|| {
+            if !self.world.has_links() {
+                return None;
+            }
             let behind = self.world.behind_links(&absolute(&directory, path));
             behind.iter().find_map(|path| judge(path))
         });
@@ -49,7 +52,11 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn guarded(&mut self, guarded: Guarded) {
-        let mut guarded = softened(guarded, self.certainty());
+        let mut guarded = guarded;
+        // A question instead of a refusal where the words may not run at all.
+        if self.certainty() == Certainty::Possible {
+            guarded.verdict = Verdict::Ask;
+        }
         guarded.span = self.notes.span;
         self.notes.findings.guard(guarded);
     }
@@ -136,10 +143,10 @@ impl Evaluator<'_> {
 
     /// Refuses words that name a key, unless the program or builtin looks at names only.
     pub(crate) fn guard_keys(&mut self, program: &str, arguments: &[String]) {
-        let name = super::run::program_name(program);
         let Some(guard) = self.guard else {
             return;
         };
+        let name = super::run::program_name(program);
         let only_names = programs::only_names(&name, arguments);
         let is_launcher = only_names
             || remote::HANDLED.contains(&name.as_str())
@@ -147,16 +154,17 @@ impl Evaluator<'_> {
             || shells::is_shell(&name)
             || matches!(name.as_str(), "eval" | "trap");
         let in_ours = self.state.directory.contains("/.r");
-        let may_be = |path: &String| {
-            in_ours || path.contains(['*', '?', '[']) || path.to_lowercase().contains("role-os")
+        let names_ours = |path: &str| {
+            let mut parts = path.as_bytes().windows(b"role-os".len());
+            parts.any(|part| part.eq_ignore_ascii_case(b"role-os"))
         };
-        let mut words = programs::perhaps_read(&name, is_launcher, arguments);
+        let may_be = |path: &str| in_ours || path.contains(['*', '?', '[']) || names_ours(path);
+        let mut words = programs::perhaps_read(&name, is_launcher, arguments, &may_be);
         if super::is_interpreter(&name) || matches!(name.as_str(), "cpio" | "pax") {
             // Code, or the names of files.
             let input: Vec<String> = self.state.input().cloned().into_iter().collect();
-            words.extend(programs::perhaps_read(&name, false, &input));
+            words.extend(programs::perhaps_read(&name, false, &input, &may_be));
         }
-        words.retain(may_be);
         if only_names {
             let keys = match arguments.iter().any(|word| word.ends_with("name")) {
                 true => guard.keys_below(&self.state.directory, &self.world.lookup),

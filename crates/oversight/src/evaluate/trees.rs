@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::guard::Touch;
-use crate::guard::trees::{self, From, Tree};
 use crate::verdict::Verdict;
 use actions::git_command;
 use actions::lookup::{
     Content, Listing, Lookup as _, Snapshot, Source, absolute, base_name, directory_of,
 };
+use protection::Touch;
+use protection::trees::{self, From, Tree};
 use shell::value::{HOLE, has_hole};
 
 use super::Evaluator;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::guard::Touch;
-use crate::guard::trees::Packed;
 use actions::lookup::{Content, Lookup, Remembered, absolute};
+use protection::Touch;
+use protection::trees::Packed;
 use shell::value::{MAX_TEXT, has_hole, joined, unknown};
 
 use super::Evaluator;
@@ -87,6 +87,11 @@ impl<'a> World<'a> {
         if self.links.len() < MAX_LINKS && link != target {
             self.links.push((link, target));
         }
+    }
+
+    /// Returns `true` if the command itself makes links.
+    pub(crate) fn has_links(&self) -> bool {
+        !self.links.is_empty()
     }
 
     /// Returns where an absolute path leads by the links that the command itself makes.

@@ -1,10 +1,10 @@
 //! Programs that start the command in their arguments: one table of where that command begins.
 
 use shell::escape::{quote, with_words};
-use shell::words::names;
+use shell::words::{Shapes, names};
 
 use super::{Evaluator, Outcome};
-use crate::guard::Touch;
+use protection::Touch;
 
 /// What the words behind a wrapper are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,11 +30,15 @@ type Wrapper = (
 
 macro_rules! wrappers {
     ($($names:literal, $options:literal, $own:literal, $form:ident;)*) => {
-        &[$((names!($names), names!($options), $own, Form::$form)),*]
+        /// The shapes of the names in the table.
+        static SHAPES: Shapes = Shapes::none()$(.with_all(names!($names)))*;
+
+        const WRAPPERS: &[Wrapper] =
+            &[$((names!($names), names!($options), $own, Form::$form)),*];
     };
 }
 
-const WRAPPERS: &[Wrapper] = wrappers! {
+wrappers! {
     "env", "uC unset chdir", 0, Assignments;
     "sudo", "ugpCrhtTUDR user group prompt host role type chdir chroot close-from other-user", 0, Assignments;
     "doas cross-env", "uC", 0, Assignments;
@@ -73,7 +77,7 @@ const WRAPPERS: &[Wrapper] = wrappers! {
     "entr", "-", 0, Either;
     "ssh-agent", "aEtPO", 0, Words;
     "hyperfine", "-", 0, Text;
-};
+}
 
 /// Whether a program is one of the table.
 pub(crate) fn is_wrapper(name: &str) -> bool {
@@ -81,7 +85,11 @@ pub(crate) fn is_wrapper(name: &str) -> bool {
 }
 
 fn find(name: &str) -> Option<&'static Wrapper> {
-    WRAPPERS.iter().find(|(names, ..)| names.contains(&name))
+    let mut table = WRAPPERS.iter();
+    SHAPES
+        .may_hold(name)
+        .then(|| table.find(|(names, ..)| names.contains(&name)))
+        .flatten()
 }
 
 impl Evaluator<'_> {

@@ -6,7 +6,7 @@ use super::strings::{
     CALLS, COMMANDS, FOR_PEOPLE, MAX_STRINGS, OBJECTS, Purpose, Walk, can_begin, holds_content,
     is_named, is_program, may_start,
 };
-use crate::guard::inputs::parts_of;
+use protection::inputs::parts_of;
 
 /// More programs in one container are not followed, nor are more places for the arguments of each.
 const MAX_STARTS: usize = 4;

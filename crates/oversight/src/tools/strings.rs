@@ -16,9 +16,9 @@ use crate::evaluate::run::program_name;
 use crate::evaluate::shells::is_shell;
 use crate::evaluate::wrapper::is_wrapper;
 use crate::evaluate::{Evaluator, is_interpreter};
-use crate::guard::inputs::{self, parts_of};
-use crate::guard::programs::handles_files;
 use actions::programs::{ENVIRONMENTS, PACKAGES};
+use protection::inputs::{self, parts_of};
+use protection::programs::handles_files;
 use shell::words::names;
 
 /// Parts of the names of fields that hold a command.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use base::clock;
 use base::grants::Entry;
-use guard::approvals::{Given, Id, Refused};
+use guard::approvals::{Denied, Given, Id, Refused};
 
 /// A decision as `explain` shows it.
 #[must_use]
@@ -47,6 +47,16 @@ pub fn given(given: &Given, now_ns: u64) -> Value {
         fields.insert("expires".to_owned(), clock::text(given.expires_ns).into());
         let left = given.seconds_left(now_ns);
         fields.insert("seconds_left".to_owned(), left.into());
+    }
+    value
+}
+
+/// An act that a person denied.
+#[must_use]
+pub fn denied(id: &Id, denied: &Denied) -> Value {
+    let mut value = refused(id, &denied.refused);
+    if let Value::Object(fields) = &mut value {
+        fields.insert("denied".to_owned(), clock::text(denied.at_ns).into());
     }
     value
 }

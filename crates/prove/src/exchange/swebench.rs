@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use witness::wire::Outcome;
 
+use crate::grade::Cause;
 use crate::suite::Member;
 use crate::task::{
     self, BadTask, Canary, Environment, Format, Issue, IssueSource, Limits, Network, Task, Test,
@@ -58,9 +59,24 @@ pub fn import(row: &Value, source: &str, command: &str, format: Format) -> Resul
         .map(|patch| patch.as_bytes().to_vec());
     let mut x = toml::Table::new();
     for name in KEPT {
-        if let Some(value) = text(name) {
+        if let Some(value) = text(name).filter(|value| !value.is_empty()) {
             x.insert(name.to_owned(), value.into());
         }
+    }
+    let test = Test {
+        command: command.to_owned(),
+        files: paths
+            .iter()
+            .filter(|path| crate::mine::screen::is_runnable(path))
+            .cloned()
+            .collect(),
+        format,
+        canary: Canary::Auto,
+    };
+    // Our own export wrote them, and writes them again.
+    let ours = evaluation(&test);
+    if ours.iter().all(|(name, value)| text(name) == Some(value)) {
+        x.retain(|name, _| ours.iter().all(|(own, _)| *own != name));
     }
     let task = Task {
         schema: task::SCHEMA,
@@ -87,15 +103,7 @@ pub fn import(row: &Value, source: &str, command: &str, format: Format) -> Resul
             image: text("image").unwrap_or_default().to_owned(),
             ..Environment::default()
         },
-        test: Test {
-            command: command.to_owned(),
-            files: paths
-                .into_iter()
-                .filter(|path| crate::mine::screen::is_runnable(path))
-                .collect(),
-            format,
-            canary: Canary::Auto,
-        },
+        test,
         limits: Limits::default(),
         network: Network::default(),
         x,
@@ -152,6 +160,25 @@ fn tests(value: Option<&Value>) -> Result<BTreeSet<String>, BadTask> {
         .collect()
 }
 
+/// How SWE-bench runs and reads the tests, in fields of a row.
+fn evaluation(test: &Test) -> [(&'static str, String); 3] {
+    let script = format!(
+        "#!/bin/bash\necho '>>>>> Start Test Output'\n{}\necho '>>>>> End Test Output'\n",
+        test.command
+    );
+    let parser = match test.format {
+        Format::Junit => "parse_log_pytest",
+        Format::Cargo => "parse_log_cargo",
+        Format::GotestJson => "parse_log_gotest",
+        _ => "parse_log_tap",
+    };
+    [
+        ("eval_script", script),
+        ("log_parser", parser.to_owned()),
+        ("eval_type", "pass_and_fail".to_owned()),
+    ]
+}
+
 /// Writes a row, and says what it cannot hold.
 #[must_use]
 pub fn export(member: &Member, dialect: Dialect) -> (Value, Vec<String>) {
@@ -192,19 +219,9 @@ pub fn export(member: &Member, dialect: Dialect) -> (Value, Vec<String>) {
     if dialect == Dialect::V5 {
         put("image", json!(task.environment.image));
         if !task.x.contains_key("eval_script") {
-            let script = format!(
-                "#!/bin/bash\necho '>>>>> Start Test Output'\n{}\necho '>>>>> End Test Output'\n",
-                task.test.command
-            );
-            put("eval_script", json!(script));
-            put("eval_type", json!("pass_and_fail"));
-            let parser = match task.test.format {
-                Format::Junit => "parse_log_pytest",
-                Format::Cargo => "parse_log_cargo",
-                Format::GotestJson => "parse_log_gotest",
-                _ => "parse_log_tap",
-            };
-            put("log_parser", json!(parser));
+            for (name, value) in evaluation(&task.test) {
+                put(name, json!(value));
+            }
         }
     }
     let mut lost = Vec::new();
@@ -258,28 +275,56 @@ pub fn predictions(text: &str) -> Vec<(String, String)> {
     }
 }
 
-/// Writes the report of one trial, as `report.json` of an instance.
+/// A trial as SWE-bench sees it: a task, and a change of it that was graded or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Submission<'a> {
+    /// How the trial ended.
+    pub record: &'a TrialRecord,
+    /// The change that was kept.
+    pub diff: &'a [u8],
+}
+
+impl Submission<'_> {
+    /// The tests of a change that is empty are not looked at.
+    fn is_empty(self) -> bool {
+        self.diff.is_empty()
+    }
+
+    fn is_graded(self) -> bool {
+        !self.is_empty() && self.record.test_runs > 0
+    }
+
+    fn is_resolved(self) -> bool {
+        self.is_graded() && self.record.outcome() == Outcome::Solved
+    }
+}
+
+/// Writes the report of one trial, as `report.json` of an instance; there is none without a graded change.
 #[must_use]
-pub fn instance_report(member: &Member, record: &TrialRecord, diff: &[u8]) -> Value {
+pub fn instance_report(member: &Member, submission: Submission<'_>) -> Option<Value> {
+    let record = submission.record;
+    if !submission.is_graded() {
+        return None;
+    }
     let failing: BTreeSet<&str> = record
         .failing
         .iter()
         .map(|(name, _)| name.as_str())
         .collect();
-    let is_graded = record.test_runs > 0;
+    // A report that was forged, or broke, says nothing about any test.
+    let is_believed = matches!(record.cause, None | Some(Cause::Tests));
     let sorted = |names: &BTreeSet<String>| {
         let (failure, success): (Vec<&String>, Vec<&String>) = names
             .iter()
-            .partition(|name| !is_graded || failing.contains(name.as_str()));
+            .partition(|name| !is_believed || failing.contains(name.as_str()));
         json!({"success": success, "failure": failure})
     };
     let none = || json!({"success": [], "failure": []});
-    let cause = record.cause.map(crate::grade::Cause::name);
-    json!({ &record.task: {
+    Some(json!({
         "patch_is_None": false,
-        "patch_exists": !diff.is_empty(),
-        "patch_successfully_applied": is_graded && cause != Some("no_apply"),
-        "resolved": record.outcome() == Outcome::Solved,
+        "patch_exists": true,
+        "patch_successfully_applied": true,
+        "resolved": submission.is_resolved(),
         "infra_failure": record.outcome() == Outcome::Error,
         "tests_status": {
             "FAIL_TO_PASS": sorted(&member.tests.fail_to_pass),
@@ -287,52 +332,49 @@ pub fn instance_report(member: &Member, record: &TrialRecord, diff: &[u8]) -> Va
             "FAIL_TO_FAIL": none(),
             "PASS_TO_FAIL": none(),
         },
-    }})
+    }))
 }
 
-/// Writes the report of a run, version 2.
+/// Writes the report of a run, version 2, from the first attempt at each of its tasks.
 #[must_use]
-pub fn run_report(total: usize, records: &[TrialRecord]) -> Value {
-    let ids = |is: &dyn Fn(&TrialRecord) -> bool| -> Vec<&str> {
-        records
-            .iter()
-            .filter(|record| is(record))
-            .map(|record| record.task.as_str())
-            .collect()
+pub fn run_report(tasks: &[String], submissions: &[Submission<'_>]) -> Value {
+    let ids = |is: &dyn Fn(Submission<'_>) -> bool| -> BTreeSet<&str> {
+        let found = submissions.iter().filter(|one| is(**one));
+        found.map(|one| one.record.task.as_str()).collect()
     };
-    let cause = |record: &TrialRecord| record.cause.map_or("", crate::grade::Cause::name);
-    let is = |outcome: Outcome| move |record: &TrialRecord| record.outcome() == outcome;
-    let (resolved, unresolved) = (
-        ids(&is(Outcome::Solved)),
-        ids(&|record| record.outcome() == Outcome::Failed && cause(record) != "empty_patch"),
-    );
-    let (empty, errors, all) = (
-        ids(&|record| cause(record) == "empty_patch"),
-        ids(&is(Outcome::Error)),
-        ids(&|_| true),
-    );
-    let completed = ids(&|record| record.test_runs > 0);
-    let reasons: Map<String, Value> = records
+    let all = ids(&|_| true);
+    let resolved = ids(&|one| one.is_resolved());
+    let unresolved = ids(&|one| one.is_graded() && !one.is_resolved());
+    let completed = ids(&|one| one.is_graded());
+    let empty = ids(&|one| one.is_empty());
+    let errors = ids(&|one| !one.is_empty() && !one.is_graded());
+    let infra = ids(&|one| one.record.outcome() == Outcome::Error);
+    let incomplete: BTreeSet<&str> = tasks
         .iter()
-        .filter(|record| record.cause.is_some())
-        .map(|record| (record.task.clone(), json!(cause(record))))
+        .map(String::as_str)
+        .filter(|task| !all.contains(task))
+        .collect();
+    let reasons: Map<String, Value> = submissions
+        .iter()
+        .filter_map(|one| Some((one.record.task.clone(), json!(one.record.cause?.name()))))
         .collect();
     json!({
         "schema_version": 2,
-        "total_instances": total,
+        "total_instances": tasks.len(),
         "submitted_instances": all.len(),
         "completed_instances": completed.len(),
         "resolved_instances": resolved.len(),
         "unresolved_instances": unresolved.len(),
-        "infra_failure_instances": errors.len(),
+        "infra_failure_instances": infra.len(),
         "ambiguous_failure_instances": 0,
         "empty_patch_instances": empty.len(),
         "error_instances": errors.len(),
         "submitted_ids": all,
         "completed_ids": completed,
+        "incomplete_ids": incomplete,
         "resolved_ids": resolved,
         "unresolved_ids": unresolved,
-        "infra_failure_ids": errors,
+        "infra_failure_ids": infra,
         "ambiguous_failure_ids": [],
         "empty_patch_ids": empty,
         "error_ids": errors,
@@ -343,7 +385,6 @@ pub fn run_report(total: usize, records: &[TrialRecord]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grade::Cause;
     use crate::suite::tests::member;
 
     fn whole() -> Member {
@@ -361,13 +402,14 @@ mod tests {
             let (row, lost) = export(&whole(), dialect);
             assert_eq!(lost, ["a__b-1: not runnable by swebench without an image"]);
             let task = whole().task;
-            let mut back =
-                import(&row, &task.source, &task.test.command, task.test.format).unwrap();
-            back.task.base_tree.clone_from(&task.base_tree);
-            let (again, _) = export(&back, dialect);
+            let back = |row: &Value| {
+                import(row, &task.source, &task.test.command, task.test.format).unwrap()
+            };
+            let (first, (again, _)) = (back(&row), export(&back(&row), dialect));
+            assert_eq!(back(&again), first, "{dialect:?}");
             assert_eq!(again, row);
             assert_eq!(
-                (back.tests, back.issue, back.reference, back.test_patch),
+                (first.tests, first.issue, first.reference, first.test_patch),
                 (
                     whole().tests,
                     whole().issue,
@@ -375,7 +417,17 @@ mod tests {
                     whole().test_patch
                 )
             );
+            assert!(first.task.x.is_empty(), "{:?}", first.task.x);
         }
+        // A row of others keeps what they say.
+        let (mut row, _) = export(&whole(), Dialect::V5);
+        row["version"] = json!("1.2");
+        row["eval_script"] = json!("#!/bin/bash\ntox\n");
+        let task = whole().task;
+        let back =
+            |row: &Value| import(row, &task.source, &task.test.command, task.test.format).unwrap();
+        assert_eq!(back(&export(&back(&row), Dialect::V5).0), back(&row));
+        assert_eq!(export(&back(&row), Dialect::V5).0, row);
     }
 
     #[test]
@@ -424,20 +476,28 @@ mod tests {
         let member = whole();
         let mut solved = TrialRecord::not_run(&member, 1, Cause::Tests, String::new());
         (solved.outcome, solved.cause, solved.test_runs) = ("solved".to_owned(), None, 1);
-        let empty = TrialRecord::not_run(&member, 1, Cause::EmptyPatch, String::new());
-        let report = run_report(3, &[solved.clone(), empty]);
+        let empty = TrialRecord {
+            task: "empty".to_owned(),
+            ..TrialRecord::not_run(&member, 1, Cause::EmptyPatch, String::new())
+        };
+        let one = |record, diff| Submission { record, diff };
+        let (solved, empty) = (one(&solved, b"x".as_slice()), one(&empty, b"".as_slice()));
+        let tasks = ["a__b-1", "empty", "absent"].map(str::to_owned);
+        let report = run_report(&tasks, &[solved, empty]);
+        for (name, expected) in [
+            ("resolved_ids", "a__b-1"),
+            ("empty_patch_ids", "empty"),
+            ("incomplete_ids", "absent"),
+        ] {
+            assert_eq!(report[name], json!([expected]), "{name}");
+        }
+        assert_eq!(report["failure_reasons"], json!({"empty": "empty_patch"}));
+        assert_eq!(instance_report(&member, empty), None);
+        let report = instance_report(&member, solved).unwrap();
         assert_eq!(
-            (
-                report["resolved_instances"].as_u64(),
-                report["empty_patch_instances"].as_u64()
-            ),
-            (Some(1), Some(1))
-        );
-        let one = instance_report(&member, &solved, b"x");
-        assert_eq!(
-            one["a__b-1"]["tests_status"]["FAIL_TO_PASS"]["success"],
+            report["tests_status"]["FAIL_TO_PASS"]["success"],
             json!(["a"])
         );
-        assert_eq!(one["a__b-1"]["resolved"], json!(true));
+        assert_eq!(report["resolved"], json!(true));
     }
 }

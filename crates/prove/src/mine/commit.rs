@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use base::git::GitError;
 
 use super::issue;
 use super::screen::{self, Candidate};
-use super::{Plan, Reason};
+use super::{Plan, Reason, reason};
 use crate::cases::Cases;
 use crate::envs::Environments;
 use crate::glob;
@@ -28,6 +29,8 @@ pub(super) struct Miner<'a> {
     pub(super) envs: &'a Environments,
     pub(super) trees: &'a Trees,
     pub(super) work: &'a Path,
+    /// Tasks that are not valid, although their tests ran.
+    pub(super) invalid: Mutex<Vec<Member>>,
 }
 
 /// A commit as patches.
@@ -67,17 +70,22 @@ impl Miner<'_> {
             ),
             false => wanted.iter().any(|start| one.commit.starts_with(start)),
         });
+        let paths = &self.plan.paths;
+        candidates.retain(|one| {
+            let mut source = one.files.iter().map(|(_, path)| path);
+            paths.is_empty() || source.any(|path| !glob::is_test(path) && glob::any(paths, path))
+        });
         Ok(candidates)
     }
 
     pub(super) fn try_commit(&self, candidate: &Candidate) -> Result<Member, Reason> {
-        screen::screen(candidate, self.plan.sizes).map_err(|reason| (reason, String::new()))?;
+        screen::screen(candidate, self.plan.sizes).map_err(|name| reason(name, ""))?;
         let parts = self.parts(candidate)?;
         let mut member = self.draft(candidate, &parts)?;
         let env = self
             .envs
             .ready(&member.task, self.repo)
-            .map_err(|why| ("setup_failed", why))?;
+            .map_err(|why| reason("setup_failed", why))?;
         let bench = Bench {
             repo: self.repo,
             trees: self.trees,
@@ -85,7 +93,12 @@ impl Miner<'_> {
             env: env.as_deref(),
             work: self.work,
         };
-        let log = self.validate(&bench, &mut member, &parts)?;
+        let log = self
+            .validate(&bench, &mut member, &parts)
+            .inspect_err(|_| {
+                let mut invalid = self.invalid.lock().unwrap_or_else(PoisonError::into_inner);
+                invalid.push(member.clone().with_digest());
+            })?;
         let fix_lines = |patch: &[u8]| {
             patch::added(patch)
                 .map(|line| String::from_utf8_lossy(line).into_owned())
@@ -108,13 +121,13 @@ impl Miner<'_> {
     }
 
     fn parts(&self, candidate: &Candidate) -> Result<Parts, Reason> {
-        let git = |error: GitError| ("needs_commit", error.to_string());
+        let git = |error: GitError| reason("needs_commit", error.to_string());
         let (base_tree, fix_tree) = (
             self.repo.tree_of(&candidate.parent).map_err(git)?,
             self.repo.tree_of(&candidate.commit).map_err(git)?,
         );
         let patch = self.repo.patch(&base_tree, &fix_tree).map_err(git)?;
-        let bad = |error: patch::BadPatch| ("binary", error.to_string());
+        let bad = |error: patch::BadPatch| reason("binary", error.to_string());
         let (reference, test_paths) =
             patch::divide(&patch, |path| !glob::is_test(path)).map_err(bad)?;
         let (test_patch, _) = patch::divide(&patch, glob::is_test).map_err(bad)?;
@@ -136,7 +149,7 @@ impl Miner<'_> {
                 .filter(|path| glob::source_language(path).is_some()),
         );
         if self.repo.line(&quiet).is_ok() {
-            return Err(("format_only", String::new()));
+            return Err(reason("format_only", ""));
         }
         Ok(Parts {
             base_tree,
@@ -152,7 +165,7 @@ impl Miner<'_> {
         let after = self
             .repo
             .entries(&parts.fix_tree)
-            .map_err(|error| ("needs_commit", error.to_string()))?;
+            .map_err(|error| reason("needs_commit", error.to_string()))?;
         let all: Vec<&str> = after
             .iter()
             .map(|entry| entry.path.as_str())
@@ -195,7 +208,7 @@ impl Miner<'_> {
         }
         found.truncate(MAX_TEST_FILES);
         if found.is_empty() {
-            Err(("no_runnable_test", String::new()))
+            Err(reason("no_runnable_test", ""))
         } else {
             Ok(found)
         }
@@ -211,13 +224,13 @@ impl Miner<'_> {
             .unwrap_or(&plan.name)
             .replace('/', "__");
         let id = format!("{name}-{short}");
-        task::check_id(&id).map_err(|error| ("no_source", error.to_string()))?;
+        task::check_id(&id).map_err(|error| reason("no_source", error.to_string()))?;
         let languages = candidate
             .files
             .iter()
             .filter_map(|(_, path)| glob::source_language(path));
         let reference =
-            patch::files(&parts.reference).map_err(|error| ("binary", error.to_string()))?;
+            patch::files(&parts.reference).map_err(|error| reason("binary", error.to_string()))?;
         let is_guarded = |path: &str| {
             let (before, after) = (
                 self.repo.file(&parts.base_tree, path),
@@ -285,9 +298,9 @@ impl Miner<'_> {
     ) -> Result<String, Reason> {
         let run = |patches: &[&[u8]], tests: &[u8]| {
             let run = grading::run_tests(bench, &member.task, patches, tests, None)
-                .map_err(|cause| ("setup_failed", cause.name().to_owned()))?;
+                .map_err(|cause| reason("setup_failed", cause.name()))?;
             match &run.broken {
-                Some(why) => Err(("setup_failed", why.clone())),
+                Some(why) => Err(reason("setup_failed", why.clone())),
                 None => Ok(run),
             }
         };
@@ -295,10 +308,8 @@ impl Miner<'_> {
         let before = || run(&[], &parts.test_patch);
         let first = fix()?;
         if first.timed_out {
-            return Err((
-                "after_timeout",
-                format!("{} s", member.task.limits.test_seconds),
-            ));
+            let limit = format!("{} s", member.task.limits.test_seconds);
+            return Err(reason("after_timeout", limit));
         }
         let mut after = vec![grading::plain_cases(&first)];
         let fails = before()?;
@@ -312,7 +323,7 @@ impl Miner<'_> {
             .any(|file| !base_entries.iter().any(|entry| entry.path == *file));
         // Most commits that are no task show it by now.
         screen::classify(&Cases::new(), &befores, &after, true)
-            .map_err(|reason| (reason, end_of(&first.log)))?;
+            .map_err(|name| reason(name, end_of(&first.log)))?;
         let own = grading::plain_cases(&run(&[], &[])?);
         for _ in 1..self.plan.runs {
             after.push(grading::plain_cases(&fix()?));
@@ -321,7 +332,7 @@ impl Miner<'_> {
             befores.push(grading::plain_cases(&before()?));
         }
         member.tests = screen::classify(&own, &befores, &after, has_new_file)
-            .map_err(|reason| (reason, String::new()))?;
+            .map_err(|name| reason(name, ""))?;
         if fails.timed_out {
             member
                 .task

@@ -63,7 +63,7 @@ pub fn write(
         for name in tests.fail_to_pass.iter().take(SHOWN) {
             text.push_str(&format!("- `{name}`\n"));
         }
-        let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+        let lines: Vec<String> = log.lines().filter_map(steady).collect();
         let start = lines.len().saturating_sub(SHOWN);
         let (end, more) = mask(&lines.get(start..).unwrap_or_default().join("\n"), &hidden);
         issue.masked += more;
@@ -78,6 +78,34 @@ pub fn write(
     let mut text = text.trim().to_owned();
     text.push('\n');
     (text, issue)
+}
+
+/// Takes out of a line of a test run what another run would not print: how long it took, and where its report went.
+/// Nothing is left of an empty line, or of one that says only that.
+fn steady(line: &str) -> Option<String> {
+    let start = line.trim_start_matches(['#', ' ']).to_ascii_lowercase();
+    let is_time = ["time=", "time:", "duration"]
+        .iter()
+        .any(|word| start.starts_with(word));
+    if line.trim().is_empty() || is_time || line.contains("/w/out/") {
+        return None;
+    }
+    let word = |word: &str| {
+        // A rule across the terminal is shorter beside a longer duration.
+        if word.chars().all(|letter| matches!(letter, '=' | '-' | '_')) {
+            return word.chars().take(3).collect();
+        }
+        let core = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+        let number = core.trim_end_matches(char::is_alphabetic);
+        let unit = core.strip_prefix(number).unwrap_or_default();
+        let is_duration = matches!(unit, "s" | "ms" | "µs" | "ns") && number.parse::<f64>().is_ok();
+        if is_duration {
+            word.replace(core, "…s")
+        } else {
+            word.to_owned()
+        }
+    };
+    Some(line.split(' ').map(word).collect::<Vec<_>>().join(" "))
 }
 
 /// Takes out of a commit message what an issue would not have.
@@ -207,6 +235,30 @@ fn mask(text: &str, hidden: &BTreeSet<&str>) -> (String, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_runs_of_the_same_tests_give_the_same_lines() {
+        for (one, other, expected) in [
+            (
+                "==== 6 failed in 1.09s =====",
+                "===== 6 failed in 13.22s ====",
+                Some("=== 6 failed in …s ==="),
+            ),
+            ("finished (12ms)", "finished (7ms)", Some("finished (…s)")),
+            ("xml file: /w/out/01a1 --", "xml file: /w/out/01a2 --", None),
+            ("# time=12.5ms", "# time=1ms", None),
+            ("  duration_ms: 3", "  duration_ms: 4", None),
+            (" ", "", None),
+            (
+                "timeout of 2 items, 1.5 apples",
+                "timeout of 2 items, 1.5 apples",
+                Some("timeout of 2 items, 1.5 apples"),
+            ),
+        ] {
+            assert_eq!(steady(one).as_deref(), expected, "{one}");
+            assert_eq!(steady(other).as_deref(), expected, "{other}");
+        }
+    }
 
     #[test]
     fn a_message_becomes_an_issue_that_does_not_tell_the_fix() {

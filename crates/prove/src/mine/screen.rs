@@ -138,11 +138,18 @@ pub fn is_runnable(path: &str) -> bool {
     match glob::language(path) {
         Some("python") => (name.starts_with("test_") || name.ends_with("_test.py")) && !is_helper,
         Some("javascript" | "typescript") => glob::is_test(path) && !is_helper,
-        Some("rust") => matches!(path.split('/').collect::<Vec<_>>().as_slice(), ["tests", _]),
+        Some("rust") => is_rust_test(path),
         Some("go") => name.ends_with("_test.go"),
         Some("shell") => glob::is_test(path) && !is_helper,
         _ => false,
     }
+}
+
+/// Returns `true` if cargo makes a test program of this file: it lies in `tests` of the package, or of one of a workspace.
+#[must_use]
+pub fn is_rust_test(path: &str) -> bool {
+    let folders: Vec<&str> = path.split('/').rev().skip(1).collect();
+    matches!(folders.as_slice(), ["tests", above @ ..] if !above.iter().any(|folder| matches!(*folder, "src" | "tests")))
 }
 
 /// Patterns that cover the test files of a commit.
@@ -218,6 +225,21 @@ mod tests {
         max_lines: 500,
         max_files: 15,
     };
+
+    #[test]
+    fn test_programs_of_cargo_lie_in_the_package_or_in_one_of_a_workspace() {
+        for (path, expected) in [
+            ("tests/a.rs", true),
+            ("crates/x/tests/a.rs", true),
+            ("tests/support/mod.rs", false),
+            ("crates/x/tests/support/mod.rs", false),
+            ("src/a/tests/b.rs", false),
+            ("src/tests.rs", false),
+            ("a.rs", false),
+        ] {
+            assert_eq!(is_rust_test(path), expected, "{path}");
+        }
+    }
 
     #[test]
     fn commits_are_screened_by_their_files() {

@@ -7,6 +7,8 @@ use base::files::{self, Privacy};
 use serde::{Deserialize, Serialize};
 use witness::wire::Outcome;
 
+use super::hooks::ToolCall;
+use super::model::Metered;
 use crate::grade::Cause;
 use crate::suite::Member;
 
@@ -39,8 +41,41 @@ pub struct AgentRecord {
     pub cost: Option<u32>,
     /// Tokens, when they are known.
     pub tokens: Option<u32>,
+    /// Where the cost comes from: `agent`, `priced` or `unknown`.
+    pub cost_source: String,
+    /// Cost that the agent states.
+    pub cost_agent: Option<u32>,
+    /// Bytes of its slot when it had ended.
+    pub disk_bytes: u64,
+    /// Traffic with the model, as it passed the harness.
+    pub metered: Option<Metered>,
+    /// Tool calls, from the journal outside of the box.
+    pub calls: Vec<ToolCall>,
     /// Earlier attempts that were lost when the run was killed.
     pub lost: u32,
+}
+
+impl AgentRecord {
+    /// Returns a remark if the agent's own cost is more than a tenth away from tokens times prices.
+    #[must_use]
+    pub fn cost_note(&self) -> Option<String> {
+        let priced = self.metered.as_ref()?.cost.filter(|cost| *cost > 0)?;
+        let stated = u64::from(self.cost_agent?);
+        let is_near = stated.abs_diff(priced).saturating_mul(10) <= priced;
+        (!is_near).then(|| {
+            format!(
+                "the agent states {stated} millionths of a dollar, tokens and prices give {priced}"
+            )
+        })
+    }
+
+    /// Returns the acts and calls that were refused, each in words.
+    pub fn all_refused(&self) -> impl Iterator<Item = String> {
+        let calls = self.calls.iter().filter(|call| call.recorded == "denied");
+        let calls =
+            calls.map(|call| format!("{}: {} {}", call.actions.join(", "), call.tool, call.input));
+        self.refused.iter().cloned().chain(calls)
+    }
 }
 
 /// A return to the state before the agent.
@@ -162,5 +197,33 @@ impl TrialFolder {
     /// It cannot be written.
     pub fn keep_result(&self, record: &TrialRecord) -> io::Result<()> {
         self.keep("result.json", record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_that_differ_are_remarked() {
+        let record = |stated: Option<u32>, priced: Option<u64>| AgentRecord {
+            cost_agent: stated,
+            metered: Some(Metered {
+                cost: priced,
+                ..Metered::default()
+            }),
+            ..AgentRecord::default()
+        };
+        for (stated, priced, is_noted) in [
+            (Some(100), Some(109), false),
+            (Some(100), Some(300), true),
+            (Some(300), Some(100), true),
+            (None, Some(100), false),
+            (Some(100), None, false),
+        ] {
+            let note = record(stated, priced).cost_note();
+            assert_eq!(note.is_some(), is_noted, "{stated:?} {priced:?}");
+        }
+        assert_eq!(AgentRecord::default().cost_note(), None);
     }
 }

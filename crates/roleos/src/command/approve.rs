@@ -1,5 +1,5 @@
-//! `roleos approve`: this exact refused act, once. Shows what it is and asks; without an id it lists what waits, and which
-//! approvals the agent has not used yet.
+//! `roleos approve`, `deny` and `dismiss`: what a person decides about one refused act. Shows what it is and asks; without
+//! an id `approve` lists what waits, which approvals the agent has not used yet, and what was denied.
 
 use std::fmt::Write as _;
 
@@ -12,25 +12,49 @@ use serde_json::{Value, json};
 
 use crate::person::Person;
 use crate::render::{clean, columns};
-use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
+use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 use crate::{Context, Exit, Failure};
 
 /// Words of `approve`.
 #[derive(Debug, Words)]
 #[command(
     after_help = "A refused act waits 24 hours, as long as its repository stays as it was.\n\n\
-Examples:\n  roleos approve 3f9c2a1b7d04\n  roleos approve --dismiss 3f9c2a1b7d04"
+Examples:\n  roleos approve\n  roleos approve 3f9c2a1b7d04"
 )]
 pub struct Args {
     /// The id that stands in the refusal [default: list what waits].
     #[arg(value_parser = parse_id)]
     id: Option<Id>,
-    /// Dismiss a refused act, or take its unused approval back.
-    #[arg(long, value_name = "ID", value_parser = parse_id, conflicts_with = "id")]
-    dismiss: Option<Id>,
     /// List only approvals that were given and not used yet.
-    #[arg(long, conflicts_with_all = ["id", "dismiss"])]
+    #[arg(long, conflicts_with = "id")]
     given: bool,
+    /// List only acts that were denied.
+    #[arg(long, conflicts_with_all = ["id", "given"])]
+    denied: bool,
+}
+
+/// Words of `deny`.
+#[derive(Debug, Words)]
+#[command(
+    after_help = "The same act is refused again for 24 hours without another question; `roleos approve ID` takes that back.\n\n\
+Example:\n  roleos deny 3f9c2a1b7d04"
+)]
+pub struct Deny {
+    /// The id that stands in the refusal.
+    #[arg(value_parser = parse_id)]
+    id: Id,
+}
+
+/// Words of `dismiss`.
+#[derive(Debug, Words)]
+#[command(
+    after_help = "An approval that was not used yet is taken back. The agent may try again, which is another refusal.\n\n\
+Example:\n  roleos dismiss 3f9c2a1b7d04"
+)]
+pub struct Dismiss {
+    /// The id that stands in the refusal.
+    #[arg(value_parser = parse_id)]
+    id: Id,
 }
 
 fn parse_id(text: &str) -> Result<Id, String> {
@@ -38,13 +62,23 @@ fn parse_id(text: &str) -> Result<Id, String> {
 }
 
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    match (&args.id, &args.dismiss) {
-        (Some(id), _) => approve(ui, context, id)?,
-        (None, Some(id)) => dismiss(ui, context, id)?,
-        (None, None) if args.given => list_given(ui, context)?,
-        (None, None) => list(ui, context)?,
+    match &args.id {
+        Some(id) => approve(ui, context, id)?,
+        None if args.given => list_given(ui, context)?,
+        None if args.denied => list_denied(ui, context)?,
+        None => list(ui, context)?,
     }
     Ok(Exit::Done)
+}
+
+/// Runs `roleos deny`.
+pub fn deny(ui: &Ui, context: &Context, args: &Deny) -> Result<Exit, Failure> {
+    decline(ui, context, &args.id, "deny")
+}
+
+/// Runs `roleos dismiss`.
+pub fn dismiss(ui: &Ui, context: &Context, args: &Dismiss) -> Result<Exit, Failure> {
+    decline(ui, context, &args.id, "dismiss")
 }
 
 fn approve(ui: &Ui, context: &Context, id: &Id) -> Result<(), Failure> {
@@ -79,23 +113,38 @@ fn approve(ui: &Ui, context: &Context, id: &Id) -> Result<(), Failure> {
     Ok(())
 }
 
-fn dismiss(ui: &Ui, context: &Context, id: &Id) -> Result<(), Failure> {
-    let mut person = Person::at_terminal(ui, "approve")?;
+fn decline(ui: &Ui, context: &Context, id: &Id, command: &str) -> Result<Exit, Failure> {
+    let mut person = Person::at_terminal(ui, command)?;
     let refused = approvals::find(&context.workspace, id)?;
     let catalog = context.config.oversight.policy().catalog;
     person.tell(picture(id, &refused, &catalog))?;
-    person.confirms("Dismiss it?")?;
-    approvals::dismiss(&context.workspace, id, clock::now_ns())?;
+    let (question, decided, note) = match command {
+        "deny" => (
+            "Deny it?",
+            "denied",
+            "the agent is told so when it tries the same again within 24 hours",
+        ),
+        _ => (
+            "Dismiss it?",
+            "dismissed",
+            "the agent may try again, which is another refusal",
+        ),
+    };
+    person.confirms(question)?;
+    let now = clock::now_ns();
+    let done = match command {
+        "deny" => approvals::deny(&context.workspace, id, now),
+        _ => approvals::dismiss(&context.workspace, id, now),
+    };
     ownership::hand_over(&context.workspace);
+    done?;
     if ui.json {
-        ui.json(&json!({ "id": id.to_string(), "dismissed": true }))?;
+        ui.json(&json!({ "id": id.to_string(), decided: true }))?;
     } else {
-        ui.line(format_args!("dismissed {id}"))?;
-        ui.note(format_args!(
-            "{DIM}the agent may try again, which is another refusal{DIM:#}"
-        ));
+        ui.line(format_args!("{decided} {id}"))?;
+        ui.note(format_args!("{DIM}{note}{DIM:#}"));
     }
-    Ok(())
+    Ok(Exit::Done)
 }
 
 /// A time without its decimals.
@@ -189,7 +238,26 @@ fn list(ui: &Ui, context: &Context) -> Result<(), Failure> {
         let command = clean::line(&refused.act.command, columns::WIDTH - 40);
         ui.line(format_args!("{id}  {DIM}{when}{DIM:#}  {command}"))?;
     }
-    list_given(ui, context)
+    list_given(ui, context)?;
+    list_denied(ui, context)
+}
+
+fn list_denied(ui: &Ui, context: &Context) -> Result<(), Failure> {
+    let denied = approvals::denied(&context.workspace, clock::now_ns());
+    if ui.json {
+        let list: Vec<Value> = denied
+            .iter()
+            .map(|(id, denied)| present::view::oversight::denied(id, denied))
+            .collect();
+        ui.json(&list)?;
+        return Ok(());
+    }
+    for (id, denied) in &denied {
+        let when = short(&clock::text(denied.at_ns));
+        let command = clean::line(&denied.refused.act.command, columns::WIDTH - 40);
+        ui.line(format_args!("{id}  {BAD}denied{BAD:#} {when}  {command}"))?;
+    }
+    Ok(())
 }
 
 fn list_given(ui: &Ui, context: &Context) -> Result<(), Failure> {

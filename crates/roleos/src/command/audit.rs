@@ -9,8 +9,8 @@ use routing::specialists::{Named, OperateError, Specialists};
 use selection::audit::{Given, MIN_CASES};
 use selection::manifest::Problem;
 use serde_json::{Value, json};
-use server::audit::exam::{DEFAULT_JOBS, Exam, ExamError, Taken};
 use specialist::registry::{Entry, Registry, Version};
+use upstream::audit::exam::{DEFAULT_JOBS, Exam, ExamError, Taken};
 
 use super::specialist::{open, valid};
 use crate::context::Context;
@@ -99,7 +99,8 @@ fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> 
             Some(exam.taken(entry, before)?)
         }
     };
-    let taken = exam.take(entry, version, baseline.as_ref())?;
+    let taken = exam.take(entry, version, baseline.as_ref());
+    let taken = taken.map_err(|error| at_backend(error, entry, version))?;
     show(ui, &taken)
 }
 
@@ -140,7 +141,19 @@ pub(crate) fn newcomer(
         Some(path) => Some(audits::read(&path)?),
         None => None,
     };
-    Ok(exam.take(entry, version, baseline.as_ref())?)
+    let taken = exam.take(entry, version, baseline.as_ref());
+    taken.map_err(|error| at_backend(error, entry, version))
+}
+
+/// Names the backend of an exam that was broken off.
+fn at_backend(error: ExamError, entry: &Entry, version: &Version) -> Failure {
+    let is_incomplete = matches!(error, ExamError::Incomplete { .. });
+    let mut failure = Failure::from(error);
+    if is_incomplete {
+        let addresses = entry.addresses(version).join(", ");
+        failure.message = format!("{} (backend {addresses})", failure.message);
+    }
+    failure
 }
 
 /// Opens an audit set, to know that it can be used.
@@ -356,7 +369,7 @@ impl From<SetError> for Failure {
             SetError::NotJson { .. } => Self::input("bad_json", message),
             SetError::Invalid { problems, .. } => Self::input("bad_audit_set", message)
                 .details(grouped(&problems))
-                .hint("`docs/selection.md` shows a set"),
+                .hint("`roleos help selection` shows a set"),
             _ => Self::refused("audit", message),
         }
     }

@@ -9,6 +9,7 @@ pub mod installed;
 pub mod list;
 pub mod new;
 mod origin;
+pub mod remove;
 pub mod show;
 pub mod sign;
 pub mod update;
@@ -46,6 +47,14 @@ pub enum Command {
     Update(update::Args),
     /// The roles of this workspace.
     Installed,
+    /// Remove an installed role from this workspace.
+    Uninstall(remove::Uninstall),
+    /// Enable an installed role.
+    #[command(after_help = "Example:\n  roleos catalog enable proofreader --lang en")]
+    Enable(remove::Which),
+    /// Disable an installed role; it stays installed.
+    #[command(after_help = "Example:\n  roleos catalog disable proofreader")]
+    Disable(remove::Which),
     /// Write roles as the files that coding agents read.
     Export(export::Args),
     /// Sign the files of a catalog for those who install from it.
@@ -63,6 +72,9 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
         Command::Import(args) => import::run(ui, context, args),
         Command::Update(args) => update::run(ui, context, args),
         Command::Installed => installed::run(ui, context),
+        Command::Uninstall(args) => remove::uninstall(ui, context, args),
+        Command::Enable(which) => remove::enable(ui, context, which, true),
+        Command::Disable(which) => remove::enable(ui, context, which, false),
         Command::Export(args) => export::run(ui, context, args),
         Command::Sign(args) => sign::run(ui, context, args),
     }

@@ -8,10 +8,10 @@ use std::time::Duration;
 use guard::hook::MAX_EVENT;
 use routing::specialists::{Asked, Named, Paths, Settings, Specialists};
 use serde_json::Value;
-use server::backend::{Backends, Limits};
-use server::blocking;
-use server::consult::consult;
 use specialist::conformance::{ROLE, Verdict};
+use upstream::backend::{Backends, Limits};
+use upstream::blocking;
+use upstream::consult::consult;
 
 use crate::command::specialist::now;
 use crate::{Context, Exit, Failure};

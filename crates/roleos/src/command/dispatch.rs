@@ -10,13 +10,13 @@ use routing::selector::Judge;
 use routing::specialists::{Asked, Named, Specialists};
 use routing::verifiers::Verifiers;
 use serde_json::{Value, json};
-use server::agreement::Judging;
-use server::backend::{self, Backends, Limits};
-use server::blocking;
-use server::dispatch::{Answer, Dispatcher};
-use server::fallback::{Fallback, FallbackError};
 use specialist::contract::read_text;
 use specialist::gate::Decision;
+use upstream::agreement::Judging;
+use upstream::backend::{self, Backends, Limits};
+use upstream::blocking;
+use upstream::dispatch::{Answer, Dispatcher};
+use upstream::fallback::{Fallback, FallbackError};
 
 use super::specialist::{now, open};
 use crate::context::Context;
@@ -37,6 +37,7 @@ const MAX_INPUT: u64 = 16 * 1024 * 1024;
 Examples:
   roleos dispatch \"Release Note Checker\" --input claim.json
   echo 'is this true?' | roleos dispatch fact-checker --json
+  roleos dispatch ticket-router --text 'My card was charged twice'
   roleos dispatch fact-checker --input claim.json --dry-run
   roleos dispatch summariser --input text.txt --k 2
   roleos dispatch summariser --input text.txt --learn --target summary.json --json
@@ -47,6 +48,9 @@ pub struct Args {
     /// The role.
     #[arg(value_name = "ROLE")]
     role: String,
+    /// The input itself.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["input", "cases"])]
+    text: Option<String>,
     /// The input's file; `-` is standard input.
     #[arg(long, value_name = "FILE", default_value = "-")]
     input: PathBuf,
@@ -84,7 +88,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if let Some(set) = &args.cases {
         return cases::run(ui, context, args, set);
     }
-    let bytes = bytes(&args.input)?;
+    let bytes = match &args.text {
+        Some(text) => text.clone().into_bytes(),
+        None => bytes(&args.input)?,
+    };
     let input = value(&args.input, &bytes)?;
     refuse_blank(&input)?;
     let specialists = open(context, &Named::default())?;
@@ -190,7 +197,11 @@ fn show(ui: &Ui, answer: Answer) -> Result<Exit, Failure> {
     }
     if ui.json {
         let result = answer.result.as_ref().ok();
-        ui.json(&json!({ "result": result, "receipt": receipt }))?;
+        let mut object = json!({ "result": result, "receipt": receipt });
+        if let (Some(why), Some(object)) = (&answer.not_logged, object.as_object_mut()) {
+            object.insert("not_logged".to_owned(), json!(why));
+        }
+        ui.json(&object)?;
     }
     let decision = &answer.receipt.decision;
     match answer.result {

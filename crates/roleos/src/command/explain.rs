@@ -4,16 +4,16 @@ use std::io::{self, BufRead, Write as _};
 use std::path::{Path, PathBuf};
 
 use base::clock;
-use base::command_lookup::Disk;
 use base::config::oversight::Oversight;
 use base::environment;
 use base::files;
 use guard::contracts::{OwnSchemas, Source};
 use guard::supervision::probe;
 use jiff::Timestamp;
+use lookup::Disk;
 use oversight::governance::{Governance, Spent};
 use oversight::grants::Grants;
-use oversight::verdict::OnOpaque;
+use oversight::verdict::{OnOpaque, Verdict};
 use oversight::{Call, Decision, NoApprovals, Place, Policy, Rules, decide};
 use present::view::oversight as view;
 use serde::Deserialize;
@@ -34,6 +34,7 @@ Examples:
   roleos explain --json 'npm run release'
   roleos explain --tool mcp__github__create_pull_request --input '{}'
   roleos explain --batch commands.jsonl --json
+  roleos explain --exit-code 'git push' || echo 'not without a person'
 
 A line of a batch is an object with `id`, `command` and, if wanted, `cwd` and `home`.")]
 pub struct Args {
@@ -52,6 +53,9 @@ pub struct Args {
     /// Grants to assume [default: those of the workspace; none in a batch].
     #[arg(long, value_name = "FILE")]
     grants: Option<PathBuf>,
+    /// Exit with the answer: 0 it may run, 1 a person is asked, 2 it is refused.
+    #[arg(long, conflicts_with = "batch")]
+    exit_code: bool,
 }
 
 /// One line of a batch.
@@ -84,7 +88,11 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         write!(out, "{}", decision_text::text(&shown, &decision))?;
         out.flush()?;
     }
-    Ok(Exit::Done)
+    Ok(match decision.verdict {
+        Verdict::Deny if args.exit_code => Exit::Refused,
+        Verdict::Ask if args.exit_code => Exit::Failed,
+        _ => Exit::Done,
+    })
 }
 
 /// What every question of one run shares.

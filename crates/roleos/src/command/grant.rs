@@ -59,7 +59,7 @@ pub struct Revoke {
     action: String,
 }
 
-fn parse_duration(text: &str) -> Result<SignedDuration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<SignedDuration, String> {
     let span: Option<Span> = text.parse().ok();
     span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok())
         .filter(|duration| duration.is_positive())

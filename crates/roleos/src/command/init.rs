@@ -31,10 +31,13 @@ pub struct Args {
     /// For which agent; may be repeated [default: those that are used here, else claude].
     #[arg(long, value_name = "AGENT")]
     agent: Vec<AgentName>,
+    /// For every agent that is known.
+    #[arg(long, conflicts_with_all = ["agent", "system"])]
+    all: bool,
     /// Show what would change, as a diff, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Take the hooks out again; keys, settings of Role OS, journals and evidence stay.
+    /// Take the hooks out again; keys, settings of Role OS, journals and evidence stay (see `uninstall --purge`).
     #[arg(long)]
     uninstall: bool,
     /// For the whole machine, as root: program, settings and approval key that your user cannot change.
@@ -46,6 +49,23 @@ pub struct Args {
 }
 
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let has_changed = carry_out(ui, context, args)?;
+    if args.uninstall && has_changed {
+        say_what_stays(ui);
+    }
+    Ok(Exit::Done)
+}
+
+/// Names what `uninstall` leaves behind.
+pub(crate) fn say_what_stays(ui: &Ui) {
+    if ui.json {
+        return;
+    }
+    ui.note("keys, settings of Role OS, journals and evidence were left as they are; `roleos uninstall --purge` deletes them");
+}
+
+/// Plans, carries out and shows; returns `true` if something was changed.
+fn carry_out(ui: &Ui, context: &Context, args: &Args) -> Result<bool, Failure> {
     if args.uninstall || args.system {
         refuse_below_agent(args)?;
     }
@@ -74,10 +94,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         ownership::hand_over(&context.workspace);
     }
     show(ui, context, args, &agents, &plan)?;
-    Ok(Exit::Done)
+    Ok(!args.dry_run && !plan.changes.is_empty())
 }
 
-fn system(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+fn system(ui: &Ui, context: &Context, args: &Args) -> Result<bool, Failure> {
     let machine = match &args.prefix {
         Some(prefix) => Machine::below(prefix)?,
         None => Machine::real()?,
@@ -93,7 +113,20 @@ fn system(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     }
     let agents: Vec<Agent> = machine.settings().iter().map(|one| one.agent).collect();
     show(ui, context, args, &agents, &plan)?;
-    Ok(Exit::Done)
+    Ok(!args.dry_run && !plan.changes.is_empty())
+}
+
+/// Takes the hooks out of the settings of every agent that has them; returns `true` if there were any.
+pub(crate) fn uninstall(ui: &Ui, context: &Context) -> Result<bool, Failure> {
+    let args = Args {
+        agent: Vec::new(),
+        all: false,
+        dry_run: false,
+        uninstall: true,
+        system: false,
+        prefix: None,
+    };
+    carry_out(ui, context, &args)
 }
 
 /// Says so when the workspace is not the repository that the command was typed in.
@@ -139,6 +172,9 @@ fn refuse_below_agent(args: &Args) -> Result<(), Failure> {
 
 /// Which agents are meant, and why when nobody said.
 fn agents(context: &Context, args: &Args) -> (Vec<Agent>, Vec<String>) {
+    if args.all {
+        return (Agent::ALL.to_vec(), Vec::new());
+    }
     if !args.agent.is_empty() {
         let mut named: Vec<Agent> = args.agent.iter().map(|one| Agent::from(*one)).collect();
         named.sort();
@@ -212,14 +248,12 @@ fn show(
     }
     if plan.changes.is_empty() && !plan.keys {
         ui.note("nothing to change");
-    } else if args.uninstall && !args.dry_run {
-        ui.note("keys, settings of Role OS, journals and evidence were left as they are");
-    } else if !args.dry_run {
+    } else if !args.dry_run && !args.uninstall {
         ui.note(format_args!(
             "the capability gate is on: pushes, releases and packages need {BOLD}roleos grant{BOLD:#} or {BOLD}roleos approve{BOLD:#}; deleting work and reading secrets is asked about"
         ));
         ui.note(format_args!(
-            "start the agent anew, then see with {BOLD}roleos doctor{BOLD:#} whether it is protected"
+            "restart the agent; then {BOLD}roleos doctor{BOLD:#} shows that it is protected"
         ));
     }
     Ok(())

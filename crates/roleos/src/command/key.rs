@@ -1,13 +1,18 @@
-//! `roleos key`: make, list and rotate the keys of the workspace. Secrets are never printed.
+//! `roleos key`: make, list, rotate and export the keys of the workspace. Secrets are never printed.
 
 use base::approval_key::{self, Level, Place};
 use base::keys::{self, Algorithm, KeyInfo, public_line};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
+use witness::key::PublicKey;
+use witness::ledger::checkpoint::Origin;
+use witness::ledger::note;
 
 use crate::person::{Person, not_below_an_agent};
 use crate::ui::{DIM, GOOD, Ui};
 use crate::{Context, Exit, Failure};
+
+mod enroll;
 
 /// Words of `key`.
 #[derive(Debug, Subcommand)]
@@ -21,6 +26,39 @@ pub enum Command {
     List,
     /// Make new keys; the old ones keep verifying what they signed.
     Rotate(Which),
+    /// Print a public key for other programs.
+    Export(Export),
+    /// Take the evidence of another machine.
+    Enroll(enroll::Args),
+}
+
+/// Words of `key export`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("form").required(true).args(["pem", "vkey", "jwk"]))]
+#[command(after_help = "\
+Examples:
+  roleos key export --pem > roleos.pem      (for openssl, cosign)
+  roleos key export --vkey                  (for verifiers of C2SP signed notes: checkpoints of the ledger)
+  roleos key export --jwk 3f9c")]
+pub struct Export {
+    /// The key: its id, or the beginning of one [default: the one that signs].
+    id: Option<String>,
+    /// As PEM.
+    #[arg(long)]
+    pem: bool,
+    /// As the verifier key of a signed note.
+    #[arg(long)]
+    vkey: bool,
+    /// As a JSON Web Key.
+    #[arg(long)]
+    jwk: bool,
+    /// Name in the verifier key [default: the ledger's].
+    #[arg(long, requires = "vkey", value_parser = parse_origin)]
+    name: Option<Origin>,
+}
+
+fn parse_origin(text: &str) -> Result<Origin, String> {
+    Origin::parse(text).map_err(|error| error.to_string())
 }
 
 /// Words of `key new`.
@@ -67,7 +105,8 @@ impl Which {
 
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
-        Command::List => {}
+        Command::Enroll(args) => return enroll::run(ui, context, args),
+        Command::List | Command::Export(_) => {}
         Command::New(_) => not_below_an_agent("key new")?,
         Command::Rotate(_) => not_below_an_agent("key rotate")?,
     }
@@ -94,9 +133,63 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
             }
             make(ui, context, &missing)?;
         }
-        Command::Rotate(which) => make(ui, context, &which.algorithms())?,
+        Command::Export(args) => export(ui, context, &existing, args)?,
+        Command::Enroll(_) => {}
+        Command::Rotate(which) => {
+            let made = keys::rotate(&context.workspace, &which.algorithms())?;
+            show_made(ui, context, &made)?;
+        }
     }
     Ok(Exit::Done)
+}
+
+fn export(ui: &Ui, context: &Context, keys: &[KeyInfo], args: &Export) -> Result<(), Failure> {
+    let key = public_key(keys, args.id.as_deref())?;
+    let text = if args.pem {
+        key.to_pem()
+    } else if args.jwk {
+        key.to_jwk()
+    } else {
+        let ledger = context.store.ledger()?;
+        let known = ledger.map(|ledger| ledger.tree().origin().clone());
+        let name = args.name.clone().or(known).ok_or_else(|| {
+            Failure::input("no_ledger", "name the verifier key: there is no ledger yet")
+                .hint("`roleos key export --vkey --name NAME`, or seal a task first")
+        })?;
+        note::verifier_key(&name, &key)
+    };
+    if ui.json && !args.jwk {
+        ui.json(&json!({ "id": key.id().to_string(), "key": text }))?;
+    } else {
+        ui.line(text.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Finds the public key that is named by the beginning of its id, else the one that signs.
+fn public_key(keys: &[KeyInfo], id: Option<&str>) -> Result<PublicKey, Failure> {
+    let is_meant = |key: &&KeyInfo| match id {
+        Some(id) => key.id.to_string().starts_with(id),
+        None => key.signs,
+    };
+    let meant = keys.iter().filter(is_meant);
+    let found: Vec<PublicKey> = meant.filter_map(|key| key.public).collect();
+    match (found.as_slice(), id) {
+        ([one], _) => Ok(*one),
+        ([], None) => Err(
+            Failure::input("no_key", "make a key first: no Ed25519 key signs here")
+                .hint("`roleos key new --algorithm ed25519` makes one"),
+        ),
+        ([], Some(id)) => {
+            let message = format!("no public key has an id that begins with `{id}`");
+            Err(Failure::input("unknown_key", message).hint("`roleos key list` shows the ids"))
+        }
+        (many, _) => {
+            let ids: Vec<String> = many.iter().map(|key| key.id().to_string()).collect();
+            let message = format!("give more of the id: {} begin so", ids.join(", "));
+            Err(Failure::input("ambiguous_key", message))
+        }
+    }
 }
 
 /// Replaces the key with which a person says yes. The old one signs the receipt, if it can still be opened.
@@ -152,7 +245,11 @@ fn make(ui: &Ui, context: &Context, algorithms: &[Algorithm]) -> Result<(), Fail
     for algorithm in algorithms {
         made.push(keys::create(&context.workspace, *algorithm)?);
     }
-    show(ui, &made)?;
+    show_made(ui, context, &made)
+}
+
+fn show_made(ui: &Ui, context: &Context, made: &[KeyInfo]) -> Result<(), Failure> {
+    show(ui, made)?;
     ui.note(format_args!(
         "{DIM}kept in {}, which belongs in no repository{DIM:#}",
         context.workspace.keys_dir().display()

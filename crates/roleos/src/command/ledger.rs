@@ -64,7 +64,7 @@ fn verify(ui: &Ui, context: &Context, args: &VerifyArgs) -> Result<Exit, Failure
     let against = args.against.as_deref().map(read_checkpoint).transpose()?;
     let keys = context.store.keys()?;
     let audit = context.store.audit(&keys, against.as_ref())?;
-    let ok = audit.problems.is_empty();
+    let ok = audit.holds();
     if ui.json {
         let problems = audit.problems.iter();
         ui.json(&json!({
@@ -84,7 +84,8 @@ fn verify(ui: &Ui, context: &Context, args: &VerifyArgs) -> Result<Exit, Failure
 fn show(ui: &Ui, audit: &Audit) -> Result<(), Failure> {
     for problem in &audit.problems {
         let detail = clean::line(&problem.detail, 400);
-        ui.line(format_args!("{BAD}{}{BAD:#}  {detail}", problem.kind))?;
+        let style = if audit.holds() { DIM } else { BAD };
+        ui.line(format_args!("{style}{}{style:#}  {detail}", problem.kind))?;
     }
     let Some(origin) = &audit.origin else {
         if audit.problems.is_empty() {
@@ -98,13 +99,17 @@ fn show(ui: &Ui, audit: &Audit) -> Result<(), Failure> {
         }
         return Ok(());
     };
-    if audit.problems.is_empty() {
+    if audit.holds() {
         let bundles = counted(audit.size, "bundle");
-        ui.line(format_args!("{GOOD}OK{GOOD:#}  {bundles}, all in place"))?;
+        let place = match audit.problems.len() {
+            0 => "all in place".to_owned(),
+            deleted => format!("{deleted} deleted, all others in place"),
+        };
+        ui.line(format_args!("{GOOD}OK{GOOD:#}  {bundles}, {place}"))?;
     }
     if !audit.is_recorded {
         ui.note(
-            "there is no home directory, so a rollback of the whole ledger would not be noticed",
+            "no trust store keeps a record, so a rollback of the whole ledger would not be noticed",
         );
     }
     if audit.problems.iter().any(|one| one.kind == ROLLED_BACK) {

@@ -2,7 +2,7 @@
 
 use base::config::{Config, oversight::GovernanceMode};
 use base::ownership;
-use base::settings_edit;
+use base::settings_edit::{self, Change};
 use clap::{Args as Words, ValueEnum};
 use oversight::governance::Mode;
 use serde_json::json;
@@ -83,8 +83,9 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     ))?;
     person.confirms("Change the mode?")?;
     let key = person.signing_key(context)?;
-    let (place, environment) = (("oversight", "mode"), &context.environment);
-    let path = settings_edit::set_text(&context.workspace, environment, place, name(wanted), &key);
+    let environment = &context.environment;
+    let change = [Change::set("oversight.mode", name(wanted))];
+    let path = settings_edit::apply(&context.workspace, environment, &change, &key);
     ownership::hand_over(&context.workspace);
     let path = path?;
     let ignored = Config::load(&context.workspace, environment)?.ignored;

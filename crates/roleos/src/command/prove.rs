@@ -1,14 +1,15 @@
 //! `roleos prove`: an agent over a suite of tasks, and a verdict that others can check.
 
+mod baseline;
 mod look;
+mod rules;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use base::files::{self, Privacy};
 use evidence::score::{self, Source};
-use prove::agent::Agent;
-use prove::compare::Comparison;
+use prove::agent::{Agent, Preset};
 use prove::exchange::swebench;
 use prove::glob;
 use prove::lab::Lab;
@@ -16,12 +17,14 @@ use prove::report::{Input, Report};
 use prove::run::{self, RunError, RunFacts, RunFolder, Runner};
 use prove::suite::{Member, Suite};
 use prove::trial::Rules;
-use witness::policy::Policy;
 use witness::scorecard::{Thresholds, Wanted};
 use witness::wire::Mode;
 
+use baseline::compare_with;
+use rules::{Confirm, Engine, parse_date, policy_hash, policy_text, rules};
+
 use crate::cli::VERSION;
-use crate::command::suite::cache;
+use crate::command::suite::{cache, check_is_trusted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -58,6 +61,18 @@ pub struct Args {
     /// Trials at a time.
     #[arg(long, value_name = "N", default_value_t = 2)]
     jobs: usize,
+    /// Settings for the agent's gate: the section `[oversight]` of a settings file.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// In approved mode: confirm calls that are not gated, or refuse all.
+    #[arg(long, value_name = "WHO", default_value = "auto")]
+    confirm: Confirm,
+    /// Name of the model for the presets claude, codex and mini.
+    #[arg(long, value_name = "NAME", default_value = "")]
+    model: String,
+    /// Folder with the agent's programs, read-only in the box; may be given again.
+    #[arg(long = "agent-dir", value_name = "DIR")]
+    agent_dirs: Vec<PathBuf>,
     /// Most tasks.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -76,9 +91,21 @@ pub struct Args {
     /// Compare with this run, or `last`.
     #[arg(long, value_name = "RUN")]
     baseline: Option<String>,
+    /// Fresh attempts at lost tasks that the last three runs solved, with `--baseline`.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=10))]
+    recheck: u32,
+    /// Date up to which the model may know fixes; the report splits there.
+    #[arg(long, value_name = "DATE", default_value = "", value_parser = parse_date)]
+    cutoff: String,
     /// Ask that the lower bound of the solve rate reaches the threshold too.
     #[arg(long)]
     confident: bool,
+    /// Program that makes the boxes. Containers run unsupervised, and such a run is not accepted.
+    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    engine: Engine,
+    /// Image of the containers, with the toolchains of the suite.
+    #[arg(long, value_name = "NAME", required_if_eq_any = [("engine", "docker"), ("engine", "podman")])]
+    image: Option<String>,
     /// Let the agent run without supervision; such a run is not accepted.
     #[arg(long)]
     unsupervised: bool,
@@ -91,6 +118,13 @@ pub struct Args {
     /// Write a page.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+}
+
+impl Args {
+    /// A supervisor does not see what a daemon starts.
+    fn is_supervised(&self) -> bool {
+        !self.unsupervised && !self.engine.is_container()
+    }
 }
 
 impl From<RunError> for Failure {
@@ -123,6 +157,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         .map(read_predictions)
         .transpose()?;
     let suite = Suite::read(folder)?;
+    check_is_trusted(context, &suite)?;
     let members = chosen(&suite, args)?;
     let mode = Mode::ALL.into_iter().find(|mode| mode.name() == args.mode);
     let mode = mode.ok_or_else(|| {
@@ -133,11 +168,12 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let facts = facts(&suite, &members, args, agent, mode, &runs)?;
     let folder = RunFolder::of(&runs, &facts.run);
     let cache = cache()?;
-    let lab = Lab::open(
+    let lab = Lab::open_with(
         &suite,
         args.repos.as_deref(),
         &cache,
         &folder.0.join("slots"),
+        args.engine.tools(args.image.as_deref(), &facts.run)?,
     );
     let runner = Runner {
         suite: &suite,
@@ -145,7 +181,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         lab: &lab,
         rules: Rules {
             predictions,
-            ..rules(&folder, agent, mode, args.unsupervised)?
+            ..rules(context, &folder, agent, mode, args)?
         },
         facts: facts.clone(),
         folder: folder.clone(),
@@ -161,15 +197,15 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let progress = ui.progress(members.len() * facts.attempts as usize, "trials");
     let done = runner.run(&|done, _| progress.set(done))?;
     drop(progress);
-    let report = report(context, &folder, &facts, &members, args.confident)?;
+    let mut report = report(context, &folder, &facts, &members, args.confident)?;
+    if let Some(name) = &args.baseline {
+        report.baseline = compare_with(ui, &runs, &runner, name, args.recheck)?;
+    }
     write_reports(&folder, &report, args.html.as_deref())?;
     if ui.json {
-        ui.json(&report)?;
+        ui.json(&report.json().map_err(std::io::Error::from)?)?;
     } else {
         ui.line(report.text().trim_end())?;
-    }
-    if let Some(name) = &args.baseline {
-        show_baseline(ui, &runs, &facts, &folder, name)?;
     }
     match done.stopped {
         Some(why) => Err(Failure::refused(
@@ -223,26 +259,6 @@ fn chosen<'s>(suite: &'s Suite, args: &Args) -> Result<Vec<&'s Member>, Failure>
     Ok(members)
 }
 
-fn rules(
-    folder: &RunFolder,
-    agent: &str,
-    mode: Mode,
-    unsupervised: bool,
-) -> Result<Rules, Failure> {
-    // Rules of the user's own workspace do not count here: a run is the same everywhere.
-    let workspace = folder.0.join("policy");
-    files::make_directory(&workspace, Privacy::Secret)?;
-    let own = base::programs::running()
-        .map_err(|error| Failure::refused("no_program", error.to_string()))?;
-    Ok(Rules {
-        agent: Agent::parse(agent),
-        mode,
-        supervisor: (!unsupervised).then_some((own, workspace)),
-        model_url: String::new(),
-        predictions: None,
-    })
-}
-
 fn facts(
     suite: &Suite,
     members: &[&Member],
@@ -269,19 +285,27 @@ fn facts(
         agent_name: parsed.name(),
         harness_check: parsed.is_harness_check(),
         mode: mode.name().to_owned(),
-        policy: hex::encode(Policy::of_mode(mode).hash()),
+        policy: policy_hash(mode, &policy_text(args)?),
+        confirm: match (mode, args.confirm) {
+            (Mode::Approved, Confirm::Auto) => "auto",
+            (Mode::Approved, Confirm::Deny) => "deny",
+            _ => "",
+        }
+        .to_owned(),
+        model: args.model.clone(),
+        cutoff: args.cutoff.clone(),
         attempts: args.attempts,
         tool: VERSION.to_owned(),
         sandbox: if args.predictions.is_some() {
             "none"
         } else {
-            "bwrap"
+            args.engine.name()
         }
         .to_owned(),
-        governance: if args.unsupervised || args.predictions.is_some() {
-            "none"
-        } else {
-            "exec"
+        governance: match parsed.preset().and_then(Preset::hook) {
+            _ if !args.is_supervised() || args.predictions.is_some() => "none",
+            Some(_) => "exec, hook",
+            None => "exec",
         }
         .to_owned(),
         created,
@@ -328,7 +352,7 @@ fn report(
     members: &[&Member],
     confident: bool,
 ) -> Result<Report, Failure> {
-    let paths: Vec<PathBuf> = folder.sealed().into_values().collect();
+    let paths = folder.planned_bundles(facts);
     let keyring = context.store.keys()?.keyring();
     let source = Source {
         paths: &paths,
@@ -357,9 +381,18 @@ fn report(
 }
 
 fn write_reports(folder: &RunFolder, report: &Report, html: Option<&Path>) -> Result<(), Failure> {
-    let json = serde_json::to_vec_pretty(report).map_err(std::io::Error::from)?;
+    let json = report
+        .json()
+        .and_then(|value| serde_json::to_vec_pretty(&value));
+    let json = json.map_err(std::io::Error::from)?;
     files::write(&folder.0.join("report.json"), &json, Privacy::Secret)?;
-    let page = prove::page::html(report, &folder.records(&report.run));
+    let runs = run::load(files::parent(&folder.0));
+    let curves = prove::curve::curves(&runs);
+    let curve = curves.iter().find(|curve| {
+        !report.run.harness_check
+            && (&curve.suite, &curve.agent) == (&report.run.suite_name, &report.run.agent_name)
+    });
+    let page = prove::page::html(report, &folder.records(&report.run), curve);
     files::write(
         &folder.0.join("report.html"),
         page.as_bytes(),
@@ -372,35 +405,6 @@ fn write_reports(folder: &RunFolder, report: &Report, html: Option<&Path>) -> Re
     )?;
     if let Some(path) = html {
         files::write(path, page.as_bytes(), Privacy::Shared)?;
-    }
-    Ok(())
-}
-
-fn show_baseline(
-    ui: &Ui,
-    runs: &Path,
-    facts: &RunFacts,
-    folder: &RunFolder,
-    name: &str,
-) -> Result<(), Failure> {
-    let before = match name {
-        "last" => run::list(runs).into_iter().rev().find(|other| {
-            let known = RunFolder::of(runs, other).facts();
-            *other != facts.run
-                && known.is_ok_and(|known| {
-                    known.suite_name == facts.suite_name && known.agent == facts.agent
-                })
-        }),
-        name => Some(name.to_owned()),
-    };
-    let Some(before) = before else {
-        ui.note("there is no earlier run to compare with");
-        return Ok(());
-    };
-    let earlier = RunFolder::of(runs, &before);
-    let comparison = Comparison::of(&earlier.records(&earlier.facts()?), &folder.records(facts));
-    if !ui.json {
-        ui.line(comparison.text(&before).trim_end())?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use routing::specialists::{Named, Paths};
 use serde_json::json;
-use server::api;
+use web::api;
 
 use crate::render::units::counted;
 use crate::ui::{GOOD, Ui};

@@ -113,6 +113,16 @@ impl FileArgs {
 }
 
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
+    let log = match command {
+        Command::Verify(log) => Some(log),
+        Command::List(args) => Some(&args.log),
+        Command::Stats(args) => Some(&args.log),
+        Command::Export(_) => None,
+    };
+    if log.is_some_and(|log| log.file.is_none() && !log.path(context).exists()) {
+        return Err(Failure::input("no_runs", "no run was logged here yet")
+            .hint("`roleos dispatch ROLE --learn --input FILE` logs the first contest"));
+    }
     match command {
         Command::Verify(args) => verify(ui, context, args),
         Command::List(args) => list(ui, context, args),

@@ -1,4 +1,4 @@
-//! `roleos scorecard`: fifteen metrics and the acceptance criteria over many bundles.
+//! `roleos scorecard`: sixteen figures and the acceptance criteria over many bundles.
 
 use std::io::Write;
 

@@ -34,6 +34,13 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
 /// The journal that is named by its session id, the beginning of one, or as `latest`.
 pub fn find(context: &Context, name: &str) -> Result<(SessionId, PathBuf), Failure> {
     let mut found = journals(&context.workspace.sessions_dir())?;
+    if found.is_empty() {
+        return Err(
+            Failure::input("session_not_found", "no session was recorded here yet").hint(
+                "`roleos init` installs the hook into an agent; its next session is recorded",
+            ),
+        );
+    }
     let missing = || {
         Failure::input("session_not_found", format!("there is no session `{name}`"))
             .hint("name a session from `roleos sessions list`, or `latest`")

@@ -43,6 +43,13 @@ pub struct Words {
     command: Command,
 }
 
+impl Words {
+    /// Returns `true` unless the command only shows.
+    pub(crate) fn changes(&self) -> bool {
+        !matches!(self.command, Command::List | Command::Status(_))
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Every role with its versions; `*` marks the active one.
@@ -142,7 +149,12 @@ pub fn open(context: &Context, named: &Named) -> Result<Specialists, Failure> {
         Failure::input("bad_variable", error.to_string()).hint("correct the variable, or unset it")
     })?;
     let paths = Paths::find(&context.workspace, &context.environment, named);
-    Ok(Specialists::new(paths, settings))
+    let specialists = Specialists::new(paths, settings);
+    let attached = team::attach(specialists, &context.workspace, &context.config.store);
+    attached.map_err(|error| {
+        Failure::refused("bad_store", error.to_string())
+            .hint("`roleos config list` shows `store.url` and `store.password_env`")
+    })
 }
 
 /// Who acts: what the person says, else git's user, else the system's.
@@ -231,7 +243,7 @@ impl From<OperateError> for Failure {
                 Self::input("no_backend", message).hint("name it with `--backend-url URL`")
             }
             OperateError::NotAVersion => Self::input("bad_version", message)
-                .hint("`docs/specialist.md` shows a version's file"),
+                .hint("`roleos help specialist` shows a version's file"),
             OperateError::Refused(refusal) => refused(&refusal, message),
             OperateError::NoSuchLevel(_) => Self::input("bad_level", message)
                 .hint("a registered version begins at L0; `roleos specialist certify` raises it by evidence"),
@@ -262,7 +274,7 @@ impl From<RegisterError> for Failure {
                     .hint("`roleos manifest check` shows the same; nothing was changed")
             }
             RegisterError::Verifier { .. } => Self::input("bad_verifier", message)
-                .hint("`docs/selection.md` shows what each kind of verifier needs"),
+                .hint("`roleos help selection` shows what each kind of verifier needs"),
             RegisterError::Signature { .. } => Self::refused("bad_signature", message).hint(
                 "`roleos manifest sign` signs with this workspace's key; the signer's `.pub` file goes into `.role-os/keys/`",
             ),

@@ -8,23 +8,29 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use base::environment;
+use base::files;
+use base::trust::{Belief, Kind, Trust, suites};
 use prove::suite::{self, Suite, SuiteError};
 use serde_json::json;
 
 use crate::cli::VERSION;
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, Ui};
 
+/// Largest `suite.toml`.
+const MAX_META: u64 = 16 << 20;
+
 /// Words of `suite`.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Make a suite from the history of a repository.
-    FromGit(mine::Args),
+    FromGit(Box<mine::Args>),
     /// Check that the tasks of a suite fail without their fix and pass with it.
     Check(check::Args),
-    /// Import rows of SWE-bench as a suite.
+    /// Import rows of SWE-bench or folders of Harbor as a suite.
     Import(exchange::ImportArgs),
     /// Export a suite as rows of SWE-bench or folders of Harbor.
     Export(exchange::ExportArgs),
@@ -70,10 +76,10 @@ pub struct SplitArgs {
 ///
 /// # Errors
 /// A suite or repository cannot be read, or nothing can be run.
-pub fn run(ui: &Ui, command: &Command) -> Result<Exit, Failure> {
+pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::FromGit(args) => mine::run(ui, args),
-        Command::Check(args) => check::run(ui, args),
+        Command::Check(args) => check::run(ui, context, args),
         Command::Import(args) => exchange::import(ui, args),
         Command::Export(args) => exchange::export(ui, args),
         Command::Show(args) => show(ui, args),
@@ -228,4 +234,33 @@ fn split(ui: &Ui, args: &SplitArgs) -> Result<Exit, Failure> {
         out.flush()?;
     }
     Ok(Exit::Done)
+}
+
+/// Refuses a suite that came with a repository and that the user has not confirmed.
+///
+/// # Errors
+/// The suite is not confirmed, or one of its tasks is not the one that was confirmed.
+pub fn check_is_trusted(context: &Context, suite: &Suite) -> Result<(), Failure> {
+    let path = std::path::absolute(suite.folder.join(suites::FILE))?;
+    let content = files::read(&path, MAX_META)?;
+    let trust = Trust::of(&context.workspace);
+    let refused = |why: String| {
+        let shown = suite.folder.display();
+        Failure::refused(
+            "not_trusted",
+            format!("the suite `{shown}` is not run: {why}"),
+        )
+        .hint("read its setup and test commands, then run `roleos trust`")
+    };
+    if let Belief::Unconfirmed(doubt) = suites::belief(&trust, &path, &content) {
+        return Err(refused(doubt.to_string()));
+    }
+    // Only a confirmation of the whole suite covers its tasks.
+    let is_confirmed = trust.confirmed(&path, &content, Kind::Plain).is_ok();
+    match suite.changed().first().filter(|_| is_confirmed) {
+        Some(task) => Err(refused(format!(
+            "task `{task}` was changed after the confirmation"
+        ))),
+        None => Ok(()),
+    }
 }

@@ -225,7 +225,7 @@ const USD_CACHED: f64 = 0.3;
 fn settings(backstage: SocketAddr) -> String {
     format!(
         "\
-# Settings of the demo; `docs/config.md` lists all.
+# Settings of the demo; `roleos config list` shows all.
 
 [oversight]
 capability_gate = true

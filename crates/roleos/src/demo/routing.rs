@@ -20,12 +20,12 @@ use selection::event::Event;
 use selection::manifest::Mode;
 use selection::selector::Book;
 use serde_json::{Map, Value, json};
-use server::backend::{Backends, Limits};
-use server::blocking;
-use server::contest::{Arena, Asking, Logs};
-use server::dispatch::Dispatcher;
-use server::fallback::Fallback;
 use specialist::level::Level;
+use upstream::backend::{Backends, Limits};
+use upstream::blocking;
+use upstream::contest::{Arena, Asking, Logs};
+use upstream::dispatch::Dispatcher;
+use upstream::fallback::Fallback;
 
 use super::{OPERATOR, Stage};
 use crate::command::audit;

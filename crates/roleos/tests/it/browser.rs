@@ -26,8 +26,9 @@ fn look_at_tasks(browser: &Browser) {
     browser.follow("Tasks");
     browser.sees("25 bundles");
     let filters = "//form[@action=\"/tasks\"]";
-    browser.choose(filters, "outcome", "failed");
-    browser.choose(filters, "model", "large");
+    browser.tick(filters, "outcome", "failed");
+    browser.tick(filters, "model", "large");
+    browser.tick(filters, "model", "small");
     browser.press("Filter");
     browser.find("//tbody/tr[1]//span[.=\"failed\"]");
     browser.click("//tbody/tr[1]/th/a");
@@ -36,7 +37,7 @@ fn look_at_tasks(browser: &Browser) {
         browser.sees(part);
     }
     browser.goto("/tasks");
-    browser.follow("Against a baseline");
+    browser.follow("Compare");
     let by_model = "//form[input[@value=\"model\"]]";
     browser.choose(by_model, "baseline", "small");
     browser.choose(by_model, "with", "large");
@@ -46,14 +47,15 @@ fn look_at_tasks(browser: &Browser) {
 }
 
 fn change(browser: &Browser, act: &str, version: &str, sure: &str) {
-    let form = "//form[.//select[@name=\"act\"]]";
-    browser.choose(form, "act", act);
-    browser.choose(form, "version", version);
-    browser.write("reason", "seen in the field");
+    let form = format!("//form[input[@name=\"act\" and @value=\"{act}\"]]");
     if act == "promote" {
+        browser.choose(&form, "version", version);
         browser.click(&format!("{form}//input[@name=\"force\"]"));
+    } else {
+        browser.click(&format!("//details[form/input[@value=\"{act}\"]]/summary"));
     }
-    browser.press("Go on");
+    browser.write_in(&form, "reason", "seen in the field");
+    browser.click(&format!("{form}//button"));
     browser.sees("The evidence");
     browser.press(sure);
     let active = format!("//th[starts-with(normalize-space(), \"{version}\")]/span[.=\"active\"]");
@@ -91,18 +93,21 @@ fn a_person_finds_replays_compares_promotes_approves_and_revokes() {
     browser.sees("Nothing is granted.");
     stage.agent_wants("git push origin main").exits(2);
 
-    // The feed hears of the next refusal without being asked again.
+    // The feed and the box of approvals hear of the next refusal without being asked again.
     browser.find("//*[@id=\"live\"][.=\"live\"]");
     stage.agent_wants("git push --force origin main").exits(2);
     browser.find(
         "//tbody[@id=\"feed\"]/tr[@class=\"new\"][.//span[.=\"deny\"]][contains(., \"git push --force\")]",
     );
+    browser.find("//section[@id=\"waiting\"]//pre[contains(., \"git push --force origin main\")]");
+    browser.find("//section[@id=\"waiting\"]//button[.=\"Allow exactly this, once\"]");
 
     browser.write("command", "env A=1 git push");
     browser.press("Ask");
     browser.find("//div[@role=\"status\"]//mark");
 
     browser.goto("/catalog");
+    browser.find("//p[@aria-label=\"Languages\"]/a[@aria-current=\"true\"][.=\"en\"]");
     browser.follow("ru");
     browser.sees("Исследования");
     browser.click("//header//button[.=\"Log out\"]");
@@ -196,6 +201,52 @@ fn a_page_of_an_upstream_does_not_act_as_the_operator() {
     assert_ne!(before, granted);
 }
 
+/// A session is one tree, which its task, its approvals and the search lead to and which grows while it is looked at.
+#[test]
+fn a_session_is_one_tree_and_every_way_leads_there() {
+    let stage = Stage::new();
+    let browser = &Browser::open(&stage.origin, true);
+    browser.screen(DESK);
+    browser.goto("/");
+    browser.write("q", "sum is wrong");
+    browser.click("//header//button[.=\"Search\"]");
+    browser.sees("2 found");
+    browser.click("//h2[.=\"Tasks\"]/following-sibling::ul//a");
+    browser.find("//h1[.=\"The sum is wrong. Find out why.\"]");
+    // The command, whose digest is signed.
+    browser.find("//section[@id=\"calls\"]//code[.=\"cargo test\"]");
+    browser.find("//section[@id=\"calls\"]//code[.=\"git push origin main\"]");
+    browser.click("//a[starts-with(normalize-space(), \"Session story\")]");
+    browser.find("//section[h2[contains(., \"Prompt 1\")]]/pre[contains(., \"The sum is wrong\")]");
+    let call = |command: &str| format!("//li[pre[.=\"{command}\"]]");
+    browser.click(&format!("{}//summary[.=\"Output\"]", call("cargo test")));
+    browser.find(&format!(
+        "{}//pre[contains(., \"2 passed\")]",
+        call("cargo test")
+    ));
+    browser.find(&format!(
+        "{}//span[.=\"deny\"]",
+        call("git push origin main")
+    ));
+    browser.find("//li[contains(., \"Sealed\")]//a[.=\"Task\"]");
+    browser.find("//time[@datetime and contains(@title, \"UTC\")]");
+
+    browser.goto("/sessions/live");
+    browser.sees("there is no session");
+    stage.agent_wants("git push origin main").exits(2);
+    browser.goto("/sessions/live");
+    browser.find("//*[@id=\"live\"][.=\"live\"]");
+    stage.agent_wants("git push --tags").exits(2);
+    browser.find(&call("git push --tags"));
+
+    // A term opens its meaning without leaving the page.
+    browser.goto("/ledger");
+    browser.click("//h1/button[.=\"?\"]");
+    browser.sees("append-only list of the hashes of all bundles");
+    browser.goto("/traffic?span=all");
+    browser.sees("labeller");
+}
+
 #[test]
 fn every_page_is_fit_for_everybody() {
     let stage = Stage::new();
@@ -207,24 +258,43 @@ fn every_page_is_fit_for_everybody() {
     let run = run["runs"][0]["run_id"].as_str().unwrap().to_owned();
     let task = "02".repeat(16);
     let failed = "08".repeat(16);
-    let pages = [
-        "/".to_owned(),
-        "/tasks".to_owned(),
-        "/tasks/compare?by=model&baseline=small&with=large".to_owned(),
+    let named: Vec<String> = [
+        "/",
+        "/tasks",
+        "/tasks?outcome=failed&outcome=solved&sort=cost",
+        "/tasks/compare?by=model&baseline=small&with=large",
+        "/sessions",
+        "/sessions/story",
+        "/specialists",
+        ROLE,
+        "/exams",
+        "/runs",
+        "/prove",
+        "/traffic?span=all",
+        "/oversight?command=env%20A%3D1%20git%20push",
+        "/catalog?lang=ru",
+        "/catalog/roles/researcher?lang=ru",
+        "/ledger?check=00",
+        "/settings?all=yes",
+        "/keys",
+        "/search?q=push",
+        "/help",
+        "/login",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let more = [
         format!("/tasks/{task}"),
         format!("/tasks/{failed}"),
-        "/specialists".to_owned(),
-        ROLE.to_owned(),
-        "/runs".to_owned(),
         format!("/runs/{run}"),
-        "/oversight?command=env%20A%3D1%20git%20push".to_owned(),
-        "/catalog?lang=ru".to_owned(),
-        "/catalog/roles/researcher?lang=ru".to_owned(),
-        "/login".to_owned(),
         "/tasks/nothing".to_owned(),
     ];
+    let pages = [named, more.to_vec()].concat();
     let browser = &Browser::open(&stage.origin, true);
     log_in(browser, &stage, "%2F");
+    browser.goto("/exams");
+    let exam = browser.run("return document.querySelector('tbody a').getAttribute('href')");
+    let pages = [pages, vec![exam.as_str().unwrap().to_owned()]].concat();
     for screen in [DESK, DESK.dark(), PHONE, PHONE.dark()] {
         browser.screen(screen);
         for page in &pages {
@@ -232,6 +302,17 @@ fn every_page_is_fit_for_everybody() {
             browser.is_fit_for_everybody(&format!("{page} on {screen:?}"));
         }
     }
+    // Where the heads of a table are out of sight, each cell shows the name of its column.
+    let shown = "const cell = document.querySelector('#standings td.n'); \
+                 return [cell.dataset.column, getComputedStyle(cell, '::before').content]";
+    for (screen, is_shown) in [(PHONE, true), (DESK, false)] {
+        browser.screen(screen);
+        browser.goto("/runs");
+        let found = browser.run(shown);
+        assert_eq!(found[0], "Runs", "{found}");
+        assert_eq!(found[1] != "none", is_shown, "{found}");
+    }
+    browser.sees("Times in ");
 }
 
 #[test]
@@ -247,6 +328,7 @@ fn without_scripts_everything_is_there_but_the_live_feed() {
     browser.press("Allow exactly this, once");
     browser.sees("Nothing was refused that could be approved.");
     stage.agent_wants("git push origin main").exits(0);
+    browser.find("//*[contains(., \"UTC\")]");
     browser.write("command", "git push");
     browser.press("Ask");
     browser.find("//div[@role=\"status\"]//mark");

@@ -2,10 +2,12 @@
 
 use std::env;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use catalog::yaml::{Document, Node};
+use serde_json::{Value, json};
 
 use crate::workspace::{ROLEOS, Workspace};
 
@@ -128,4 +130,64 @@ fn the_action_summarises_and_takes_over_the_exit_code() {
     assert!(text.contains("unexpected argument"), "{text}");
     let action = Document::parse(read("github-action/action.yml").into()).unwrap();
     assert!(action.root().get("runs").is_some());
+}
+
+/// The plugin asks at the same events as `roleos init` does, blocks where that blocks, and its command refuses a push.
+#[test]
+fn the_claude_plugin_guards_as_an_installation_does() {
+    let parse = |text: String| serde_json::from_str::<Value>(&text).unwrap();
+    let plugin = parse(read("claude-plugin/.claude-plugin/plugin.json"));
+    let market = parse(read("claude-plugin/.claude-plugin/marketplace.json"));
+    assert_eq!(plugin["name"], market["plugins"][0]["name"]);
+    let hooks = parse(read("claude-plugin/hooks/hooks.json"));
+
+    let workspace = Workspace::new();
+    workspace.roleos(&["init", "--agent", "claude"]).exits(0);
+    let settings = fs::read_to_string(workspace.path(".claude/settings.local.json")).unwrap();
+    let installed = parse(settings);
+    let shape = |hooks: &Value| {
+        let events = hooks["hooks"].as_object().unwrap().iter();
+        let first = events.map(|(event, groups)| {
+            let group = &groups[0];
+            let hook = &group["hooks"][0];
+            json!([event, group["matcher"], hook["onFailure"], hook["timeout"]])
+        });
+        let mut all: Vec<String> = first.map(|one| one.to_string()).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(shape(&hooks), shape(&installed));
+
+    let command = hooks["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str();
+    let guarded = Workspace::new();
+    guarded.write(
+        ".role-os/config.toml",
+        "[oversight]\ncapability_gate = true\n",
+    );
+    let event = json!({
+        "hook_event_name": "PreToolUse", "session_id": "s", "cwd": guarded.root(), "tool_name": "Bash",
+        "tool_input": { "command": "git push origin main" },
+    });
+    let path = format!(
+        "{}:/usr/bin:/bin",
+        Path::new(ROLEOS).parent().unwrap().display()
+    );
+    let mut hook = Command::new("sh")
+        .args(["-c", command.unwrap()])
+        .env_clear()
+        .env("PATH", path)
+        .env("HOME", guarded.home())
+        .env("CLAUDE_PROJECT_DIR", guarded.root())
+        .current_dir(guarded.root())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = hook.stdin.take().unwrap();
+    input.write_all(event.to_string().as_bytes()).unwrap();
+    drop(input);
+    let answer = hook.wait_with_output().unwrap();
+    let answer = parse(String::from_utf8(answer.stdout).unwrap());
+    let verdict = &answer["hookSpecificOutput"]["permissionDecision"];
+    assert_eq!(verdict, "deny", "{answer}");
 }

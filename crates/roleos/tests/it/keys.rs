@@ -266,3 +266,47 @@ fn check_damaged(workspace: &Workspace, id: &str, message: &str) {
     }
     assert!(workspace.snapshot() == before);
 }
+
+#[test]
+fn a_rotation_that_was_interrupted_is_finished_by_the_next() {
+    let workspace = Workspace::new();
+    workspace.roleos(&["key", "new"]).exits(0);
+    let before = list(&workspace).len();
+    let keys = workspace.path(".role-os/keys");
+    workspace.roleos(&["key", "rotate"]).exits(0);
+    let made: Vec<Value> = list(&workspace)
+        .into_iter()
+        .filter(|key| key["signs"] == true)
+        .collect();
+    assert_eq!(list(&workspace).len(), before + 2);
+    // What a kill leaves between the two: the set is written down, and one key has its file.
+    let mut set = Vec::new();
+    for key in &made {
+        let path = keys.join(format!("{}.key", key["id"].as_str().unwrap()));
+        let file: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        set.push(file);
+    }
+    let rotation = json!({ "keys": set }).to_string();
+    workspace.write(".role-os/keys/.rotation", rotation);
+    let last = made.last().unwrap()["id"].as_str().unwrap();
+    fs::remove_file(keys.join(format!("{last}.key"))).unwrap();
+    fs::remove_file(keys.join(format!("{last}.pub"))).ok();
+    assert_eq!(list(&workspace).len(), before + 1);
+    let finished = workspace
+        .roleos(&["--json", "key", "rotate"])
+        .exits(0)
+        .json();
+    let ids = |keys: &[Value]| -> Vec<String> {
+        let mut ids: Vec<String> = keys
+            .iter()
+            .map(|key| key["id"].as_str().unwrap().to_owned())
+            .collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(finished.as_array().unwrap()), ids(&made));
+    assert_eq!(list(&workspace).len(), before + 2, "no second set was made");
+    assert!(!keys.join(".rotation").exists());
+    workspace.roleos(&["key", "rotate"]).exits(0);
+    assert_eq!(list(&workspace).len(), before + 4);
+}

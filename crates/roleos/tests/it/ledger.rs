@@ -426,7 +426,7 @@ fn a_bundle_whose_leaf_is_logged_is_never_removed() {
             "--task-id",
             task,
         ];
-        let error = workspace.roleos(&words).exits(2).json_error();
+        let error = workspace.roleos(&words).exits(3).json_error();
         assert_eq!(error["code"], "seal_unfinished");
         assert!(error["message"].as_str().unwrap().contains("is logged"));
         let found = workspace.audit(&[]).1;

@@ -9,6 +9,9 @@
     reason = "a test that cannot go on says so by panicking, and writes files without ceremony"
 )]
 
+mod command_blocks;
+mod everyday;
+
 mod workspace;
 
 mod up;
@@ -17,6 +20,7 @@ mod demo;
 mod deploy;
 
 mod clients;
+mod generated_client;
 
 mod sample;
 
@@ -27,6 +31,8 @@ mod scorecard;
 mod curve;
 
 mod seal;
+
+mod ship;
 
 mod sealed_sessions;
 
@@ -49,6 +55,8 @@ mod rerun;
 
 #[cfg(target_os = "linux")]
 mod prove;
+mod prove_model;
+mod prove_options;
 
 mod explain;
 
@@ -82,6 +90,8 @@ mod saying_yes;
 mod authority;
 
 mod operator;
+mod service;
+mod watching;
 
 mod browser;
 
@@ -89,19 +99,21 @@ mod contracts;
 
 #[expect(
     dead_code,
-    reason = "the tests of `server` read more of a request than these"
+    reason = "the tests of `upstream` read more of a request than these"
 )]
-#[path = "../../../server/tests/dispatch/adapter.rs"]
+#[path = "../../../upstream/tests/dispatch/adapter.rs"]
 mod adapter;
 
 mod conformance_ceiling;
 
+mod faults;
 mod foreign_registry;
 
 mod specialist;
 
 mod killed_dispatch;
 
+mod limits;
 mod links;
 
 mod inside_agent;
@@ -111,6 +123,7 @@ mod adapter_evidence;
 mod effects;
 
 mod evidence;
+mod exchange;
 mod overview;
 mod put_back;
 mod readme_adapter;

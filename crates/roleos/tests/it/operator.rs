@@ -11,14 +11,25 @@ use crate::terminal::Terminal;
 use crate::workspace::Workspace;
 
 /// Sends one request with a body of JSON and hands out the whole answer.
-fn post(address: &str, path: &str, headers: &str, body: &Value) -> String {
+pub(crate) fn post(address: &str, path: &str, headers: &str, body: &Value) -> String {
     let body = body.to_string();
-    let mut stream = TcpStream::connect(address).unwrap();
     let request = format!(
         "POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n{headers}\r\n{body}",
         body.len()
     );
+    exchange(address, &request)
+}
+
+/// The same without a body.
+pub(crate) fn get(address: &str, path: &str, headers: &str) -> String {
+    let request =
+        format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{headers}\r\n");
+    exchange(address, &request)
+}
+
+fn exchange(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

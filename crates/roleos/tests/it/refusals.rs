@@ -24,7 +24,7 @@ fn guarded() -> Workspace {
     workspace
 }
 
-fn wants(workspace: &Workspace, agent: &str, command: &str) -> Ran {
+pub(crate) fn wants(workspace: &Workspace, agent: &str, command: &str) -> Ran {
     let root = workspace.root().to_str().unwrap();
     let event = call(agent, root, &json!({ "command": command }));
     answer(hook(workspace, agent, &[]), &event.to_string())
@@ -298,7 +298,8 @@ fn counts(workspace: &Workspace) -> Vec<(&'static str, u64)> {
     let overview = workspace.roleos(&["--json"]).exits(0).json();
     let listed = workspace.roleos(&["--json", "approve"]).exits(0).json();
     let lines = workspace.roleos(&["approve"]).exits(0).stdout;
-    let lines = lines.lines().filter(|line| !line.contains("approved,"));
+    let waits = |line: &&str| !line.contains("  approved,") && !line.contains("  denied ");
+    let lines = lines.lines().filter(waits);
     let up = Up::start(workspace.root(), &["--listen", "127.0.0.1:0"], &[]);
     let body = |path: &str| {
         let said = up.get(path, "");
@@ -363,7 +364,7 @@ fn everything_that_counts_waiting_approvals_counts_the_same() {
         .json();
     assert_eq!(given[0]["id"], first.as_str());
     assert!(given[0]["seconds_left"].as_u64().unwrap() > 500, "{given}");
-    let mut terminal = Terminal::roleos(&workspace, &["approve", "--dismiss", &second]);
+    let mut terminal = Terminal::roleos(&workspace, &["dismiss", &second]);
     terminal.expects("Dismiss it? [y/N]").types("y");
     terminal.ends().exits(0);
     all_count(&workspace, 1);
@@ -380,11 +381,51 @@ fn everything_that_counts_waiting_approvals_counts_the_same() {
 fn a_dismissal_needs_a_person() {
     let workspace = guarded();
     let id = id_in(&reason(&wants(&workspace, "claude", "git push")));
-    let ran = workspace.roleos(&["approve", "--dismiss", &id]);
+    let ran = workspace.roleos(&["dismiss", &id]);
     assert_ne!(ran.code, 0, "{ran:#?}");
-    let words = [crate::workspace::ROLEOS, "approve", "--dismiss", &id];
+    let words = [crate::workspace::ROLEOS, "dismiss", &id];
     let ended = Terminal::run(&workspace, &words, &[("CLAUDECODE", "1")]).ends();
     assert_eq!(ended.code, 2, "{ended:#?}");
     let listed = workspace.roleos(&["--json", "approve"]).exits(0).json();
     assert_eq!(listed[0]["id"], id.as_str());
+}
+
+#[test]
+fn a_denied_act_is_refused_again_without_a_question() {
+    let workspace = guarded();
+    let id = id_in(&reason(&wants(&workspace, "claude", "git push")));
+    assert_ne!(
+        workspace.roleos(&["deny", &id]).code,
+        0,
+        "no person is there"
+    );
+    let mut terminal = Terminal::roleos(&workspace, &["deny", &id]);
+    terminal.expects("Deny it? [y/N]").types("y");
+    terminal.ends().exits(0);
+    all_count(&workspace, 0);
+    let again = reason(&wants(&workspace, "claude", "git push"));
+    assert!(again.contains("a person denied exactly this"), "{again}");
+    assert!(!again.contains("roleos approve"), "{again}");
+    all_count(&workspace, 0);
+    let listed = workspace.roleos(&["approve"]).exits(0).stdout;
+    assert!(listed.contains(&format!("{id}  denied ")), "{listed}");
+    let denied = workspace
+        .roleos(&["--json", "approve", "--denied"])
+        .exits(0)
+        .json();
+    assert_eq!(denied[0]["id"], id.as_str());
+    let receipts = workspace.read(".role-os/receipts.jsonl");
+    assert!(
+        receipts.contains(&format!("\"denied\":\"{id}\"")),
+        "{receipts}"
+    );
+    // The person thinks again.
+    let mut terminal = Terminal::roleos(&workspace, &["approve", &id]);
+    terminal.expects("[y/N]").types("y");
+    terminal.ends().exits(0);
+    let denied = workspace
+        .roleos(&["--json", "approve", "--denied"])
+        .exits(0)
+        .json();
+    assert_eq!(denied, serde_json::json!([]));
 }

@@ -54,7 +54,7 @@ fn act(workspace: &Workspace, command: &str) -> Act {
     };
     let grants = oversight::grants::Grants::none();
     let now = jiff::Timestamp::UNIX_EPOCH;
-    let lookup = base::command_lookup::Disk;
+    let lookup = lookup::Disk;
     let decision = decide_command(&Policy::default(), command, place, &lookup, &grants, now);
     let input = json!({ "command": command });
     let call = Call {

@@ -62,8 +62,12 @@ impl Up {
         }
     }
 
+    pub(crate) fn port(&self) -> &str {
+        self.address.rsplit(':').next().unwrap()
+    }
+
     pub(crate) fn get(&self, path: &str, headers: &str) -> String {
-        let port = self.address.rsplit(':').next().unwrap();
+        let port = self.port();
         let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\n{headers}\r\n"
@@ -206,7 +210,7 @@ fn others_need_the_token_that_lies_in_the_keys_folder() {
 }
 
 /// Answers one request with what its head was.
-fn echo() -> (String, thread::JoinHandle<String>) {
+pub(crate) fn echo() -> (String, thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let seen = thread::spawn(move || {

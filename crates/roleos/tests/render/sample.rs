@@ -297,6 +297,7 @@ pub(crate) fn with_view<T>(sample: &Sample, show: impl FnOnce(&ReplayView<'_>) -
             sha256: digest,
             contents,
             check: &sample.check,
+            commands: &std::collections::BTreeMap::new(),
         })
     };
     match bundle.verify(&keyring) {

@@ -122,27 +122,30 @@ fn in_pieces(path: &Path, piece: u64) -> io::Result<Stats> {
     let next = AtomicU64::new(0);
     let done: Mutex<BTreeMap<u64, io::Result<Stats>>> = Mutex::default();
     thread::scope(|scope| {
-        for _ in 0..threads.min(pieces) {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= pieces {
-                        return;
-                    }
-                    let start = number * piece;
-                    // The last one goes on to the end, also when the log has grown meanwhile.
-                    let end = if number + 1 == pieces {
-                        u64::MAX
-                    } else {
-                        start + piece
-                    };
-                    let added = piece_of(path, start..end);
-                    if let Ok(mut done) = done.lock() {
-                        done.insert(number, added);
-                    }
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= pieces {
+                    return;
                 }
-            });
+                let start = number * piece;
+                // The last one goes on to the end, also when the log has grown meanwhile.
+                let end = if number + 1 == pieces {
+                    u64::MAX
+                } else {
+                    start + piece
+                };
+                let added = piece_of(path, start..end);
+                if let Ok(mut done) = done.lock() {
+                    done.insert(number, added);
+                }
+            }
+        };
+        // Where no thread can be had, this one does all of it.
+        for _ in 1..threads.min(pieces) {
+            thread::Builder::new().spawn_scoped(scope, work).ok();
         }
+        work();
     });
     let mut all = Stats::default();
     let done = done.into_inner().unwrap_or_default();

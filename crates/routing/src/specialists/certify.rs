@@ -16,8 +16,9 @@ use selection::run_log::Record;
 use selection::verifier::Declared;
 use serde_json::{Value, json};
 
-use super::{OperateError, Operator, Specialists, lock};
+use super::{OperateError, Operator, Specialists};
 use crate::runs;
+use crate::shared::Log as Kept;
 use base::files::FileError;
 use base::seals::Seals;
 
@@ -280,7 +281,7 @@ impl Specialists {
             "operator": operator.name, "reason": operator.reason, "evidence": evidence,
         });
         let event = Event::new(Kind::CertificationAttempt, role, operator.now, attempt);
-        self.note(&self.paths().events, &event, true)?;
+        self.note(Kept::Events, &event, true)?;
         let exam = dossier.audit.as_ref().map(|audit| audit.exam_hash.clone());
         self.relevel(role, version, operator, |entry, found| {
             let before = found.certified_level;
@@ -330,8 +331,8 @@ impl Specialists {
         operator: Operator<'_>,
         change: impl FnOnce(&Entry, &Version) -> Option<(Level, Vec<(&'static str, Value)>, Value)>,
     ) -> Result<Certified, OperateError> {
-        let _lock = lock(&self.paths().registry)?;
-        let (registry, bytes) = self.valid_registry()?;
+        let held = self.hold_registry()?;
+        let registry = held.registry.clone();
         let (entry, found) = find(&registry, role, version)?;
         let version = found.id.as_str();
         let before = found.certified_level;
@@ -350,7 +351,7 @@ impl Specialists {
             "operator": operator.name, "reason": operator.reason, "evidence": evidence,
         });
         let event = Event::new(Kind::Certify, role, operator.now, data);
-        self.move_pointer(&event, &bytes, &after)?;
+        self.replace_registry(held, &event, &after)?;
         // The block of the role's own file names the level of the active version.
         if let Some(entry) = after.entry(role) {
             self.sync_block(entry, operator);
@@ -370,8 +371,8 @@ impl Specialists {
         evidence: &Value,
         operator: Operator<'_>,
     ) -> Result<(), OperateError> {
-        let _lock = lock(&self.paths().registry)?;
-        let (registry, bytes) = self.valid_registry()?;
+        let held = self.hold_registry()?;
+        let registry = held.registry.clone();
         let (_, found) = find(&registry, role, version)?;
         // What was revoked does not become merely deprecated.
         if found.withdrawn == Some(Withdrawn::Revoked) || found.withdrawn == Some(status) {
@@ -386,7 +387,7 @@ impl Specialists {
             "operator": operator.name, "reason": operator.reason, "evidence": evidence,
         });
         let event = Event::new(Kind::Withdraw, role, operator.now, data);
-        self.move_pointer(&event, &bytes, &after)?;
+        self.replace_registry(held, &event, &after)?;
         Ok(())
     }
 }

@@ -38,9 +38,10 @@ pub fn run(words: &[String], input: &[u8], time: Duration, limit: usize) -> io::
     if let Some(mut stdin) = child.stdin.take() {
         let input = input.to_vec();
         // A program that does not read is no error.
-        thread::spawn(move || stdin.write_all(&input).ok());
+        thread::Builder::new().spawn(move || stdin.write_all(&input).ok())?;
     }
     let output = child.stdout.take().map(|stdout| collect(stdout, limit));
+    let output = output.transpose()?;
     let deadline = Instant::now() + time;
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -72,14 +73,17 @@ pub fn run(words: &[String], input: &[u8], time: Duration, limit: usize) -> io::
     Ok(printed)
 }
 
-fn collect(stdout: std::process::ChildStdout, limit: usize) -> mpsc::Receiver<io::Result<Vec<u8>>> {
+fn collect(
+    stdout: std::process::ChildStdout,
+    limit: usize,
+) -> io::Result<mpsc::Receiver<io::Result<Vec<u8>>>> {
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         let mut printed = Vec::new();
         let most = (limit as u64).saturating_add(1);
         let read = stdout.take(most).read_to_end(&mut printed);
         // Nobody listens when the time is over.
         sender.send(read.map(|_| printed)).ok();
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }

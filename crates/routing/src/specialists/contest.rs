@@ -12,10 +12,8 @@ use ::specialist::registry::{Entry, Registry, Version};
 use selection::candidates::{self, Declaration, Eligible};
 use serde_json::Value;
 
-use super::dispatch::said;
 use super::route::aside;
 use super::{Asked, Begun, Specialists};
-use base::files::FileError;
 
 /// What kind of contest is wanted.
 #[derive(Clone, Copy, Debug)]
@@ -92,18 +90,9 @@ impl Specialists {
             spare: Vec::new(),
             left_out: Vec::new(),
         };
-        let seen = match self.see() {
-            Ok(seen) => seen,
-            Err(error) => return nobody(Reason::RegistryDamaged, said(&error)),
-        };
-        let load_error = |error: FileError| format!("STATE_LOAD_ERROR: {}", said(&error));
-        let _lock = match self.lock_state() {
-            Ok(lock) => lock,
-            Err(error) => return nobody(Reason::StateUnreadable, load_error(error)),
-        };
-        let mut state = match self.state() {
-            Ok(state) => state,
-            Err(error) => return nobody(Reason::StateUnreadable, error.to_string()),
+        let (seen, held, state) = match self.enter(asked.role) {
+            Ok(entered) => entered,
+            Err((reason, detail)) => return nobody(reason, detail),
         };
         let Field {
             mut decision,
@@ -136,7 +125,7 @@ impl Specialists {
         let call = entrants.first().map(|entrant| entrant.call.clone());
         let begun = match wanted.learn {
             true => Begun::uncounted(decision, call),
-            false => self.count(asked.role, &mut state, decision, call, None),
+            false => self.count(asked.role, (held, state), decision, call, None),
         };
         if begun.decision.route == Source::Claude {
             return Opened {

@@ -17,8 +17,10 @@ use ::specialist::state::{Halt, Number, Reservation, Slot, State};
 use selection::{likeness, output};
 use serde_json::Value;
 
+use super::held::{Held, Keep};
 use super::lease::Ticket;
-use super::{Seen, Specialists, append, lock};
+use super::{Seen, Specialists, Unreadable, lock};
+use crate::shared::{Log, is_away};
 use base::files::{self, FileError};
 
 /// What is asked.
@@ -125,19 +127,9 @@ impl Specialists {
         classifier: &dyn Classifier,
         may_call: &dyn Fn(&Call) -> Result<(), String>,
     ) -> Begun {
-        let open = Begun::open;
-        let seen = match self.see() {
-            Ok(seen) => seen,
-            Err(error) => return open(Reason::RegistryDamaged, said(&error)),
-        };
-        let load_error = |error: FileError| format!("STATE_LOAD_ERROR: {}", said(&error));
-        let _lock = match self.lock_state() {
-            Ok(lock) => lock,
-            Err(error) => return open(Reason::StateUnreadable, load_error(error)),
-        };
-        let mut state = match self.state() {
-            Ok(state) => state,
-            Err(error) => return open(Reason::StateUnreadable, error.to_string()),
+        let (seen, held, state) = match self.enter(asked.role) {
+            Ok(entered) => entered,
+            Err((reason, detail)) => return Begun::open(reason, detail),
         };
         let (mut decision, calls) = self.decide(asked, &seen, &state, classifier);
         let mut first = None;
@@ -151,14 +143,40 @@ impl Specialists {
             }
         }
         let (call, version) = first.unzip();
-        self.count(asked.role, &mut state, decision, call, version)
+        self.count(asked.role, (held, state), decision, call, version)
     }
 
-    /// Counts a dispatch that was decided about. Hold the state's lock.
+    /// Keeps others from the state, and hands it out with the registry as it is meanwhile; else why nothing can be routed.
+    pub(super) fn enter(&self, role: &str) -> Result<(Seen, Held<'_>, State), (Reason, String)> {
+        let load_error = |error: FileError| {
+            let reason = match is_away(&error) {
+                true => Reason::StoreUnreachable,
+                false => Reason::StateUnreadable,
+            };
+            (reason, format!("STATE_LOAD_ERROR: {}", said(&error)))
+        };
+        let damaged = |error: FileError| (Reason::RegistryDamaged, said(&error));
+        let seen = match self.shared {
+            None => Some(self.see().map_err(damaged)?),
+            Some(_) => None,
+        };
+        let mut held = self.hold(role).map_err(load_error)?;
+        let state = self.held_state(&mut held).map_err(|error| match error {
+            Unreadable::File(error) if self.shared.is_some() => load_error(error),
+            error => (Reason::StateUnreadable, error.to_string()),
+        })?;
+        let seen = match seen {
+            Some(seen) => seen,
+            None => self.seen_by(&held).map_err(damaged)?,
+        };
+        Ok((seen, held, state))
+    }
+
+    /// Counts a dispatch that was decided about.
     pub(super) fn count(
         &self,
         role: &str,
-        state: &mut State,
+        (held, mut state): (Held<'_>, State),
         decision: Decision,
         call: Option<Call>,
         version: Option<String>,
@@ -177,7 +195,8 @@ impl Specialists {
                 ticket: ticket.number,
             });
         }
-        match self.save(state, false) {
+        let is_halted = state.halt(role).is_some();
+        match self.keep(held, state, Keep::Quick, &[]) {
             Ok(()) => Begun {
                 decision,
                 call,
@@ -190,9 +209,13 @@ impl Specialists {
             // What cannot be counted is not served by an adapter: the quota would not hold.
             Err(error) => {
                 let why = format!("STATE_PERSIST_ERROR: {}", said(&error));
-                let matters = state.halt(role).is_some() || call.is_some();
+                let matters = is_halted || call.is_some();
+                let reason = match is_away(&error) {
+                    true => Reason::StoreUnreachable,
+                    false => Reason::StateUnreadable,
+                };
                 let decision = match call {
-                    Some(_) => Decision::open(Reason::StateUnreadable, why.clone()),
+                    Some(_) => Decision::open(reason, why.clone()),
                     None => decision,
                 };
                 Begun {
@@ -267,11 +290,11 @@ impl Specialists {
                 persist_error: Some(error),
             }
         };
-        let _lock = match self.lock_state() {
-            Ok(lock) => lock,
+        let mut held = match self.hold(asked.role) {
+            Ok(held) => held,
             Err(error) => return lost(said(&error)),
         };
-        let mut state = match self.state() {
+        let mut state = match self.held_state(&mut held) {
             Ok(state) => state,
             Err(error) => return lost(error.to_string()),
         };
@@ -284,7 +307,7 @@ impl Specialists {
         } else {
             self.draw(state.slot_mut(asked.role), can_probe)
         };
-        let saved = self.save(&state, false);
+        let saved = self.keep(held, state, Keep::Quick, &[]);
         Settled {
             shadow,
             persist_error: saved.err().map(|error| {
@@ -346,7 +369,7 @@ impl Specialists {
     pub fn drop_probe(&self, asked: Asked<'_>, version: &str, why: &str) -> Result<(), FileError> {
         let subject = (asked.role, version);
         let event = Event::dropped_probe(subject, asked.now, asked.trace_id, why);
-        self.note(&self.paths().probes, &event, false).map(drop)
+        self.note(Log::Probes, &event, false)
     }
 
     fn record_probe(
@@ -358,8 +381,10 @@ impl Specialists {
     ) -> Result<Probed, String> {
         let settings = self.settings().shadow;
         let is_canary = self.is_canary(asked.role, version);
-        let lock = self.lock_state().map_err(|error| said(&error))?;
-        let mut state = self.state().map_err(|error| error.to_string())?;
+        let mut held = self.hold(asked.role).map_err(|error| said(&error))?;
+        let mut state = self
+            .held_state(&mut held)
+            .map_err(|error| error.to_string())?;
         let subject = (asked.role, version);
         let input = self.input_sketch(asked.input);
         let outcome = (input.as_str(), agreed);
@@ -369,21 +394,18 @@ impl Specialists {
                 since: asked.now.to_owned(),
             });
         let event = Event::probe(subject, asked.now, asked.trace_id, outcome, pair);
-        let noted = self.note(&self.paths().probes, &event, false);
-        // The state comes before the event: a halt without its line holds, a line without its halt does not.
-        let saved = self.save_probes(&mut state, halt_triggered);
         let slot = state.slot(asked.role).filter(|_| halt_triggered);
-        let halted = match slot.and_then(|slot| slot.halts.get(version)) {
-            Some(halt) => {
-                let event = Event::halt(subject, halt, &judgement, &settings, pair);
-                self.note(&self.paths().events, &event, true).map(drop)
-            }
-            None => Ok(()),
+        let halt = slot.and_then(|slot| slot.halts.get(version));
+        let halted = halt.map(|halt| Event::halt(subject, halt, &judgement, &settings, pair));
+        // The state comes before the event: a halt without its line holds, a line without its halt does not.
+        let mut lines = vec![(Log::Probes, &event)];
+        lines.extend(halted.as_ref().map(|halted| (Log::Events, halted)));
+        let how = Keep::Probes {
+            durable: halt_triggered,
         };
-        let failed = saved.and(noted.map(drop)).and(halted).err();
+        let failed = self.keep(held, state, how, &lines).err();
         let mut persist_error =
             failed.map(|error| format!("STATE_PERSIST_ERROR: {}", said(&error)));
-        drop(lock);
         if is_canary && let Err(error) = self.decide_canary(asked.role, &judgement, asked.now) {
             persist_error.get_or_insert(error.to_string());
         }
@@ -428,10 +450,11 @@ impl Specialists {
             verdict,
             score,
         };
-        let path = &self.paths().field_log;
         let line = row.line(self.settings().keep_inputs);
-        self.rotate()?;
-        append(path, &line, false).map(drop)
+        if self.shared.is_none() {
+            self.rotate()?;
+        }
+        self.add_line(Log::Field, asked.role, &line, false)
     }
 
     /// Sets a field log aside that has become too long, and forgets the oldest.

@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::specialist::state::Reservation;
 
+use crate::shared::Shared;
+
 use base::files::{self, Privacy};
 use base::keys;
 
@@ -26,6 +28,7 @@ pub(super) struct Leases {
     own: Mutex<Option<Lease>>,
     open: Open,
     next: AtomicU64,
+    shared: Option<Arc<dyn Shared>>,
 }
 
 /// Tickets of dispatches under way.
@@ -35,14 +38,16 @@ type Open = Arc<Mutex<BTreeSet<u64>>>;
 #[derive(Debug)]
 struct Lease {
     holder: String,
-    path: PathBuf,
-    _lock: File,
+    /// Nothing where a shared store knows who lives.
+    file: Option<(PathBuf, File)>,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // One that stays behind is removed by the next process that takes a lease.
-        files::remove_file(&self.path).ok();
+        if let Some((path, _lock)) = &self.file {
+            // One that stays behind is removed by the next process that takes a lease.
+            files::remove_file(path).ok();
+        }
     }
 }
 
@@ -76,6 +81,22 @@ impl Leases {
             own: Mutex::default(),
             open: Open::default(),
             next: AtomicU64::default(),
+            shared: None,
+        }
+    }
+
+    /// Leaves it to a shared store to know which processes live.
+    pub(super) fn shared(shared: Arc<dyn Shared>) -> Self {
+        let own = Lease {
+            holder: shared.holder().to_owned(),
+            file: None,
+        };
+        Self {
+            folder: PathBuf::new(),
+            own: Mutex::new(Some(own)),
+            open: Open::default(),
+            next: AtomicU64::default(),
+            shared: Some(shared),
         }
     }
 
@@ -110,8 +131,7 @@ impl Leases {
         lock.try_lock().map_err(io::Error::from)?;
         Ok(Lease {
             holder,
-            path,
-            _lock: lock,
+            file: Some((path, lock)),
         })
     }
 
@@ -139,6 +159,9 @@ impl Leases {
             return !open.contains(&reservation.ticket);
         }
         drop(own);
+        if let Some(shared) = &self.shared {
+            return shared.is_gone(&reservation.holder);
+        }
         self.path(&reservation.holder)
             .is_some_and(|path| is_free(&path))
     }

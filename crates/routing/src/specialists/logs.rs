@@ -6,6 +6,7 @@ use std::path::Path;
 use ::specialist::event::Log;
 
 use super::{MAX_LOG, Specialists, read_or_nothing};
+use crate::shared::Log as Kept;
 use base::files::{self, FileError};
 
 /// What is read of the end of a long log first.
@@ -17,7 +18,7 @@ impl Specialists {
     /// # Errors
     /// It is there and cannot be read.
     pub fn events(&self) -> Result<Log, FileError> {
-        read_log(&self.paths.events)
+        Ok(Log::parse(&self.bytes_of(Kept::Events, None)?))
     }
 
     /// The logs in which shadow probes stand: their own, and the events of older ones.
@@ -25,7 +26,8 @@ impl Specialists {
     /// # Errors
     /// One is there and cannot be read.
     pub fn probes(&self) -> Result<[Log; 2], FileError> {
-        Ok([read_log(&self.paths.probes)?, self.events()?])
+        let probes = self.bytes_of(Kept::Probes, None)?;
+        Ok([Log::parse(&probes), self.events()?])
     }
 
     /// The current field log and the one before it, oldest first.
@@ -33,6 +35,9 @@ impl Specialists {
     /// # Errors
     /// It is there and cannot be read.
     pub fn field_log(&self) -> Result<Vec<u8>, FileError> {
+        if self.shared.is_some() {
+            return self.bytes_of(Kept::Field, None);
+        }
         let before = self.paths.field_log.with_added_extension("1");
         let mut bytes = read_or_nothing(&before, MAX_LOG)?.unwrap_or_default();
         bytes.extend(read_or_nothing(&self.paths.field_log, MAX_LOG)?.unwrap_or_default());
@@ -45,6 +50,9 @@ impl Specialists {
     /// # Errors
     /// It is there and cannot be read.
     pub fn field_log_of(&self, role: &str, rows: u64) -> Result<Vec<u8>, FileError> {
+        if self.shared.is_some() {
+            return self.bytes_of(Kept::Field, Some(role));
+        }
         let mark = format!("\"role\":{}", serde_json::Value::from(role));
         let path = &self.paths.field_log;
         let length = files::metadata(path).map_or(0, |facts| facts.len());
@@ -69,6 +77,10 @@ impl Specialists {
     /// # Errors
     /// One is there and cannot be read.
     pub fn probes_of(&self, role: &str) -> Result<[Log; 2], FileError> {
+        if self.shared.is_some() {
+            let of_role = |log| Ok::<_, FileError>(Log::parse(&self.bytes_of(log, Some(role))?));
+            return Ok([of_role(Kept::Probes)?, of_role(Kept::Events)?]);
+        }
         let name = serde_json::Value::from(role).to_string();
         // A name with other letters may be written in more than one way; some programs write `\/` for a slash.
         if !role

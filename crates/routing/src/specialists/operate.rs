@@ -8,11 +8,13 @@ use ::specialist::level::Level;
 use ::specialist::pointer::{Refusal, serviceable};
 use ::specialist::registry::{Problem, Registry, Withdrawn, complete, joined};
 use ::specialist::serving::Standing;
-use ::specialist::state::Halt;
+use ::specialist::state::{Halt, State};
 use serde_json::{Value, json};
 
+use super::held::{Held, Keep};
 use super::pending::Recovered;
-use super::{MAX_FILE, Specialists, Unreadable, lock, read_or_nothing};
+use super::{MAX_FILE, Specialists, Unreadable, read_or_nothing};
+use crate::shared::Log;
 use base::files::{Action, FileError};
 
 /// Something that an operator cannot do.
@@ -178,8 +180,8 @@ impl Specialists {
         if id.is_empty() {
             return Err(OperateError::NotAVersion);
         }
-        let _lock = lock(&self.paths().registry)?;
-        let (registry, before) = self.valid_registry()?;
+        let held = self.hold_registry()?;
+        let registry = held.registry.clone();
         if let Some(other) = other_manifest(&registry, object) {
             return Err(other);
         }
@@ -222,7 +224,7 @@ impl Specialists {
             );
         }
         let event = Event::new(Kind::Register, role, operator.now, data);
-        self.move_pointer(&event, &before, &after)?;
+        self.replace_registry(held, &event, &after)?;
         let active = after
             .entry(role)
             .and_then(|entry| entry.active_version.clone());
@@ -262,8 +264,8 @@ impl Specialists {
     /// The role is unknown, the state cannot be used, or a file cannot be written.
     pub fn halt(&self, role: &str, operator: Operator<'_>) -> Result<Option<Halt>, OperateError> {
         let is_known = self.registry()?.entry(role).is_some();
-        let _lock = self.lock_state()?;
-        let mut state = self.usable_state()?;
+        let mut held = self.hold(role)?;
+        let mut state = self.held_usable(&mut held)?;
         if !is_known && state.slot(role).is_none() {
             return Err(OperateError::UnknownRole(role.to_owned()));
         }
@@ -278,11 +280,20 @@ impl Specialists {
             reason: reason.clone(),
             since: operator.now.to_owned(),
         });
-        self.save(&state, true)?;
         let data = json!({ "reason": reason, "operator": operator.name });
         let event = Event::new(Kind::Halt, role, operator.now, data);
-        self.note(&self.paths().events, &event, true)?;
+        let written = self.keep(held, state, Keep::Durable, &[(Log::Events, &event)]);
+        written.map_err(|error| match self.holds_halt(role) {
+            true => error.unfinished(),
+            false => error,
+        })?;
         Ok(None)
+    }
+
+    /// Returns `true` if the role is halted by what is on disk now, the trust store included.
+    fn holds_halt(&self, role: &str) -> bool {
+        let state = self.usable_state();
+        state.is_ok_and(|state| state.slot(role).is_some_and(|slot| slot.halt.is_some()))
     }
 
     /// Lifts the halt of a version, or all halts of a role; the guard begins anew.
@@ -303,8 +314,8 @@ impl Specialists {
             (None, Some(_)) => return Err(OperateError::UnknownRole(role.to_owned())),
             (_, None) => None,
         };
-        let _lock = self.lock_state()?;
-        let mut state = self.usable_state()?;
+        let mut held = self.hold(role)?;
+        let mut state = self.held_usable(&mut held)?;
         if entry.is_none() && state.slot(role).is_none() {
             return Err(OperateError::UnknownRole(role.to_owned()));
         }
@@ -335,14 +346,20 @@ impl Specialists {
             data.insert("version".to_owned(), json!(version));
         }
         let event = Event::new(Kind::ClearHalt, role, operator.now, data);
-        // The events come before the state: a halt that is lifted only in the log still holds.
-        self.note(&self.paths().events, &event, true)?;
-        self.note(&self.paths().probes, &event, true)?;
-        self.save_probes(&mut state, true)?;
+        let lines = [(Log::Events, &event), (Log::Probes, &event)];
+        self.keep(held, state, Keep::Cleared, &lines)?;
         Ok(cleared)
     }
 
-    pub(super) fn usable_state(&self) -> Result<::specialist::state::State, OperateError> {
+    fn held_usable(&self, held: &mut Held<'_>) -> Result<State, OperateError> {
+        let state = self.held_state(held);
+        state.map_err(|source| OperateError::Unreadable {
+            path: self.paths().state.clone(),
+            source,
+        })
+    }
+
+    pub(super) fn usable_state(&self) -> Result<State, OperateError> {
         self.state().map_err(|source| OperateError::Unreadable {
             path: self.paths().state.clone(),
             source,
@@ -354,6 +371,15 @@ impl Specialists {
     /// # Errors
     /// A file cannot be read or written.
     pub fn repair(&self, now: &str) -> Result<Repaired, OperateError> {
+        if self.shared().is_some() {
+            let state = self.usable_state()?;
+            return Ok(Repaired {
+                set_aside: None,
+                halted: halted_roles(&state),
+                pointer: Recovered::Nothing,
+                damaged_events: self.events()?.damaged,
+            });
+        }
         let pointer = self.recover()?;
         let _lock = self.lock_state()?;
         let (state, set_aside) = match self.state() {
@@ -378,16 +404,20 @@ impl Specialists {
                 (state, Some(aside))
             }
         };
-        let halted = state
-            .roles()
-            .filter(|(_, slot)| slot.all_halts().next().is_some());
         Ok(Repaired {
             set_aside,
-            halted: halted.map(|(role, _)| role.to_owned()).collect(),
+            halted: halted_roles(&state),
             pointer,
             damaged_events: self.events()?.damaged,
         })
     }
+}
+
+fn halted_roles(state: &State) -> Vec<String> {
+    let halted = state
+        .roles()
+        .filter(|(_, slot)| slot.all_halts().next().is_some());
+    halted.map(|(role, _)| role.to_owned()).collect()
 }
 
 /// Leaves the level to those who can answer for it. Returns one that was not taken. What only commands write is dropped.

@@ -8,6 +8,7 @@ use ::specialist::registry::Registry;
 use serde_json::{Value, json};
 
 use super::{MAX_FILE, Specialists, lock, read_or_nothing};
+use crate::shared::Log;
 use base::digest;
 use base::files::{self, Action, FileError, Privacy};
 use base::repository::index;
@@ -51,11 +52,13 @@ impl Specialists {
         });
         let pending = self.pending_path();
         files::write(&pending, note.to_string().as_bytes(), Privacy::Secret)?;
-        self.note(&self.paths().events, event, true)?;
+        self.note(Log::Events, event, true)?;
         die_for_a_test(event);
-        files::rewrite(&self.paths().registry, text.as_bytes(), REGISTRY_MODE)?;
-        self.confirm(&text, &what)?;
-        self.forget()
+        // From here on the next command finishes it.
+        files::rewrite(&self.paths().registry, text.as_bytes(), REGISTRY_MODE)
+            .and_then(|()| self.confirm(&text, &what))
+            .and_then(|()| self.forget())
+            .map_err(FileError::unfinished)
     }
 
     fn forget(&self) -> Result<(), FileError> {
@@ -134,7 +137,7 @@ impl Specialists {
             &base::clock::text(base::clock::now_ns()),
             data,
         );
-        self.note(&self.paths().events, &event, true).map(drop)
+        self.note(Log::Events, &event, true)
     }
 }
 

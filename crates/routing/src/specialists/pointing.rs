@@ -8,7 +8,8 @@ use ::specialist::pointer::{Compared, Facts, Move, Refusal, serviceable, target,
 use ::specialist::registry::{Entry, Registry, Version, Withdrawn};
 use serde_json::{Map, Value, json};
 
-use super::{OperateError, Operator, Specialists, lock};
+use super::{OperateError, Operator, Specialists};
+use crate::shared::Log;
 
 /// A pointer that was moved, or a canary that was begun.
 #[derive(Clone, Debug, PartialEq)]
@@ -352,9 +353,9 @@ impl Specialists {
         operator: Operator<'_>,
         decide: impl FnOnce(&Entry) -> Result<Option<Change>, OperateError>,
     ) -> Result<Option<String>, OperateError> {
-        let _lock = lock(&self.paths().registry)?;
-        let (registry, before) = self.valid_registry()?;
-        let entry = registry
+        let held = self.hold_registry()?;
+        let entry = held
+            .registry
             .entry(role)
             .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
         // Levels count as they do for the gate; what is written stays.
@@ -362,7 +363,7 @@ impl Specialists {
         let Some(mut change) = decide(effective.entry(role).unwrap_or(entry))? else {
             return Ok(self.sync_block(entry, operator));
         };
-        let after = bound(change.apply(&registry, role), entry);
+        let after = bound(change.apply(&held.registry, role), entry);
         if !after.is_valid() {
             return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
         }
@@ -371,7 +372,7 @@ impl Specialists {
             data.insert("reason".to_owned(), json!(operator.reason));
         }
         let event = Event::new(change.kind, role, operator.now, change.data);
-        self.move_pointer(&event, &before, &after)?;
+        self.replace_registry(held, &event, &after)?;
         Ok(after
             .entry(role)
             .and_then(|entry| self.sync_block(entry, operator)))
@@ -379,6 +380,10 @@ impl Specialists {
 
     /// Writes, changes or removes the block of the role's own files. The pointer has moved whatever comes of this.
     pub(super) fn sync_block(&self, entry: &Entry, operator: Operator<'_>) -> Option<String> {
+        if self.shared().is_some() {
+            // The files of one machine cannot follow what another one does.
+            return None;
+        }
         let changed = match self.blocks.write(entry) {
             Ok(changed) => changed,
             Err(why) => return Some(why),
@@ -389,7 +394,7 @@ impl Specialists {
                 "operator": operator.name, "reason": operator.reason,
             });
             let event = Event::new(Kind::RoleBlock, &entry.role, operator.now, data);
-            self.note(&self.paths().events, &event, true)
+            self.note(Log::Events, &event, true)
         });
         let failed = notes.filter_map(Result::err).next();
         failed.map(|error| format!("{error}: {}", error.source))

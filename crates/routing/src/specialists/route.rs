@@ -170,8 +170,8 @@ impl Specialists {
             return take(weighing, None);
         }
         let block = match entry {
-            Some(_) => self.blocks.of(asked.role),
-            None => RoleBlock::NoFile,
+            Some(_) if self.shared().is_none() => self.blocks.of(asked.role),
+            _ => RoleBlock::NoFile,
         };
         let declared = |version: &Version| declared(registry, asked, task, version);
         let question = Question {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use statistics::sequence;
 
 use super::pointing::Change;
-use super::{Moved, OperateError, Operator, Specialists, lock};
+use super::{Moved, OperateError, Operator, Specialists};
 
 /// Who acts when the probes decide.
 const OPERATOR: &str = "(canary)";
@@ -76,9 +76,8 @@ impl Specialists {
         if !is_good && !sequence::is_below(agreed, total, required, settings.error) {
             return Ok(());
         }
-        let _lock = lock(&self.paths().registry)?;
-        let (registry, before) = self.valid_registry()?;
-        let Some(entry) = registry.entry(role) else {
+        let held = self.hold_registry()?;
+        let Some(entry) = held.registry.entry(role) else {
             return Ok(());
         };
         let Some(canary) = &entry.canary else {
@@ -107,12 +106,12 @@ impl Specialists {
             });
             (Kind::Canary, vec![("canary", Value::Null)], data)
         };
-        let after = registry.with_role_keys(role, &keys);
+        let after = held.registry.with_role_keys(role, &keys);
         if !after.is_valid() {
             return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
         }
         let event = Event::new(kind, role, now, data);
-        self.move_pointer(&event, &before, &after)?;
+        self.replace_registry(held, &event, &after)?;
         let operator = Operator {
             name: OPERATOR,
             reason: &reason,

@@ -146,6 +146,7 @@ fn sandbox_job<'a>(
         network: false,
         user: User::Nobody,
         launcher: Vec::new(),
+        container: None,
     }
 }
 

@@ -14,8 +14,8 @@ use tokio::sync::{Notify, Semaphore};
 use super::learn;
 use super::roles::Running;
 use super::roles::play::{Stage, dispatcher};
-use crate::dispatch::Due;
 use crate::up::App;
+use upstream::dispatch::Due;
 
 /// Most that run at a time.
 const AT_ONCE: usize = 4;

@@ -6,7 +6,7 @@ use base::config::gateway::Protocol;
 use serde_json::{Map, Value, json};
 use specialist::contract::read_text;
 
-use crate::fallback::Beside;
+use upstream::fallback::Beside;
 
 mod read;
 mod reply;

@@ -15,10 +15,10 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Version};
 
 use super::upstream::Upstream;
-use crate::connections::Connections;
 use crate::guard::TOKEN;
-use crate::login;
-use crate::problem::Problem;
+use upstream::connections::Connections;
+use web::login;
+use web::problem::Problem;
 
 /// Headers that end at each hop. `Trailer` does not: it names what stands behind the body.
 const HOP: [HeaderName; 8] = [

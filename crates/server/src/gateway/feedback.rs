@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 
 use super::receipt::{Entry, shortened};
 use super::{proxy, roles};
-use crate::contest;
-use crate::dispatch::Answer;
-use crate::login::waits::Client;
-use crate::problem::{Problem, Shape, json_response};
 use crate::up::App;
+use upstream::contest;
+use upstream::dispatch::Answer;
+use web::login::waits::Client;
+use web::problem::{Problem, Shape, json_response};
 
 /// Bytes of inputs and answers that are remembered.
 const MOST: usize = 32 * 1024 * 1024;

@@ -11,8 +11,8 @@ use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, I
 use hyper::{Response, StatusCode};
 use roles::catalog::Directory;
 
-use crate::problem::{Problem, Shape};
 use crate::up::App;
+use web::problem::{Problem, Shape};
 
 /// `/catalog/index.yaml`.
 pub(crate) async fn index(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {

@@ -12,9 +12,9 @@ use super::background;
 use super::ring::Ring;
 use super::roles;
 use super::roles::play::Stage;
-use crate::dispatch::Due;
-use crate::fallback::{Beside, Prompt, Said};
 use crate::up::App;
+use upstream::dispatch::Due;
+use upstream::fallback::{Beside, Prompt, Said};
 
 /// What is learned from, when its caller is gone.
 struct Lesson {

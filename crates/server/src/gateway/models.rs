@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use super::receipt::{Entry, shortened};
 use super::upstream::Upstream;
 use super::{client, roles};
-use crate::problem::{Shape, json_response};
 use crate::up::App;
+use web::problem::{Shape, json_response};
 
 /// How long an upstream may take to list its models.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -15,8 +15,8 @@ use super::roles::{
     self, Game, NOT_VERIFIED, PASS, UNSURE, general::nobody, play::Stage, play::play,
 };
 use super::{chat, proxy};
-use crate::problem::{Problem, Shape, json_response};
 use crate::up::App;
+use web::problem::{Problem, Shape, json_response};
 
 /// What is asked.
 #[derive(Debug, Deserialize)]

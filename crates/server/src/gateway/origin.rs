@@ -5,13 +5,14 @@
 
 use hyper::header::{
     ALT_SVC, CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_REPORT_ONLY, HeaderMap, HeaderName,
-    HeaderValue, REFRESH, SET_COOKIE, STRICT_TRANSPORT_SECURITY, TRAILER, X_CONTENT_TYPE_OPTIONS,
+    HeaderValue, LINK, REFRESH, SET_COOKIE, STRICT_TRANSPORT_SECURITY, TRAILER,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use percent_encoding::percent_decode_str;
 
-use crate::problem::Problem;
+use web::problem::Problem;
 
 /// The path below which requests are passed on.
 const PASSED: &str = "/v1";
@@ -20,8 +21,9 @@ const PASSED: &str = "/v1";
 const INERT: &str = "sandbox; default-src 'none'; frame-ancestors 'none'";
 
 /// Headers by which an answer changes how a browser treats the whole origin.
-const ON_ORIGIN: [HeaderName; 12] = [
+const ON_ORIGIN: [HeaderName; 19] = [
     SET_COOKIE,
+    LINK,
     STRICT_TRANSPORT_SECURITY,
     REFRESH,
     ALT_SVC,
@@ -33,6 +35,12 @@ const ON_ORIGIN: [HeaderName; 12] = [
     HeaderName::from_static("report-to"),
     HeaderName::from_static("reporting-endpoints"),
     HeaderName::from_static("nel"),
+    HeaderName::from_static("accept-ch"),
+    HeaderName::from_static("critical-ch"),
+    HeaderName::from_static("origin-agent-cluster"),
+    HeaderName::from_static("permissions-policy"),
+    HeaderName::from_static("sourcemap"),
+    HeaderName::from_static("speculation-rules"),
 ];
 
 /// The same by how a name begins; `x-roleos-` is said by this process alone.

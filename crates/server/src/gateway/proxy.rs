@@ -19,14 +19,15 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
 
 use super::client::SlowBody;
+use super::held::Held;
 use super::packed::unpacked;
 use super::receipt::{Entry, Tried, shortened};
 use super::scan::{Edits, Scanned, scan};
 use super::upstream::Upstream;
 use super::{client, models, origin, protocol, roles};
-use crate::linger::linger;
-use crate::problem::{Problem, Shape};
 use crate::up::App;
+use web::linger::linger;
+use web::problem::{Problem, Shape};
 
 /// Bodies that name a model.
 const WITH_MODEL: [&str; 6] = [
@@ -395,6 +396,12 @@ fn too_large(most: usize) -> Problem {
         .hint("`max_body_mib` under `[gateway]` sets the limit")
 }
 
+fn no_memory() -> Problem {
+    let message = "the bodies of other requests take all memory that is set aside for them";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "bodies_full", message)
+        .hint("try again; `max_bodies_mib` under `[gateway]` sets the limit")
+}
+
 /// The whole body, within its limits of size and time.
 pub(super) async fn read(
     app: &App,
@@ -410,11 +417,20 @@ pub(super) async fn read(
         return Err(too_large(most));
     }
     let since = Instant::now();
-    let whole = Limited::new(&mut body, most).collect();
+    let Some(mut held) = Held::new(app, length(parts)) else {
+        linger(&parts.headers, body);
+        return Err(no_memory());
+    };
+    let mut limited = Limited::new(&mut body, most);
+    let whole = held.fill(&mut limited);
     let read = tokio::time::timeout(set.body_timeout(), whole).await;
     entry.waited(since);
     match read {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Ok(true)) => Ok(Bytes::from_owner(held)),
+        Ok(Ok(false)) => {
+            linger(&parts.headers, body);
+            Err(no_memory())
+        }
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             linger(&parts.headers, body);
             Err(too_large(most))

@@ -19,8 +19,8 @@ use super::chat::Used;
 use super::proxy::{has_model, header};
 use super::usage::Watch;
 
-use crate::metrics::Labels;
 use crate::up::App;
+use web::metrics::{Labels, Spent};
 
 /// The header by which a client names its receipt, on every answer.
 pub(crate) const TRACE: &str = "x-roleos-trace-id";
@@ -154,7 +154,7 @@ impl Entry {
     }
 
     /// The answer is a role's, and took these tokens.
-    pub(crate) fn used(&mut self, Used { usage, is_told }: Used) {
+    pub(super) fn used(&mut self, Used { usage, is_told }: Used) {
         self.line.input_tokens = Some(usage.input);
         self.line.output_tokens = Some(usage.output);
         self.line.usage = (!is_told).then_some(ESTIMATED);
@@ -196,6 +196,30 @@ impl Entry {
         })
     }
 
+    /// What the answer took. A model that only an error names is not counted, because nothing was spent on it.
+    fn spent(&self) -> Spent<'_> {
+        let line = &self.line;
+        let model = line.served.as_deref().or(line.model.as_deref());
+        let model = model.unwrap_or_default();
+        let tokens = (line.input_tokens, line.output_tokens);
+        let price = match line.route {
+            "general" => self.app.config.general_price(),
+            _ => self.app.config.model_price([model]),
+        };
+        let used = tokens.0.is_some() || tokens.1.is_some();
+        let cost = price.filter(|_| used).map(|price| {
+            let usd = price.usd(tokens.0.unwrap_or_default(), tokens.1.unwrap_or_default());
+            microdollars(usd)
+        });
+        Spent {
+            route: line.route,
+            role: line.role.as_deref().unwrap_or_default(),
+            model,
+            tokens,
+            microdollars: cost,
+        }
+    }
+
     fn finish(&mut self, outcome: &'static str) {
         if self.is_written {
             return;
@@ -217,12 +241,20 @@ impl Entry {
         if let Some(tokens) = self.tokens.take() {
             (self.line.input_tokens, self.line.output_tokens) = tokens.found();
         }
-        let tokens = (self.line.input_tokens, self.line.output_tokens);
-        metrics.used(self.line.route, tokens);
+        metrics.used(&self.spent());
         self.line.ms = (elapsed.as_secs_f64() * 1e6).round() / 1e3;
+        if let Some(spans) = self
+            .app
+            .spans
+            .as_ref()
+            .filter(|_| has_model(&self.line.path))
+        {
+            spans.answered(&self.line, self.spent().microdollars);
+        }
         let mut text = serde_json::to_string(&self.line).unwrap_or_default();
         text.push('\n');
-        if self.app.gateway.log.append(&text).is_err() {
+        let gateway = &self.app.gateway;
+        if gateway.heard(gateway.log.append(&text)).is_err() {
             metrics.receipts_lost.inc();
         }
     }
@@ -284,6 +316,15 @@ where
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cost is not negative, and one that is too large is shown as the largest"
+)]
+fn microdollars(usd: f64) -> u64 {
+    (usd * 1e6).round() as u64
 }
 
 /// Whether an answer can tell its tokens in a form that can be read.

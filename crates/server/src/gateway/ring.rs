@@ -11,9 +11,9 @@ use selection::candidates;
 use serde_json::{Map, Value};
 
 use super::roles::play::{Stage, dispatcher};
-use crate::contest::{self, Arena, Asking, Logs};
-use crate::dispatch::Dispatcher;
 use crate::up::App;
+use upstream::contest::{self, Arena, Asking, Logs};
+use upstream::dispatch::Dispatcher;
 
 /// A question, and what a contest about it needs.
 pub(super) struct Ring<'a> {

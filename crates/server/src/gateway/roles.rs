@@ -22,8 +22,8 @@ use tokio::runtime::Handle;
 use super::chat::{self, Dialect, Reply};
 use super::proxy::{Whole, receipt_headers};
 use super::receipt::{Entry, shortened};
-use crate::problem::Problem;
 use crate::up::App;
+use web::problem::Problem;
 
 use self::play::play;
 

@@ -7,8 +7,8 @@ use base::environment;
 use hyper::Uri;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
-use crate::exchange;
-use crate::web_address::WebAddress;
+use upstream::exchange;
+use upstream::web_address::WebAddress;
 
 /// One upstream, ready to be asked.
 #[derive(Debug)]

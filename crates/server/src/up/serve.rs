@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -11,22 +11,28 @@ use axum::body::Body;
 use base::process::outlives_its_terminal;
 use evidence::sealing::Sealer;
 use hyper::body::Incoming;
+use hyper::header::AUTHORIZATION;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 
+use super::idle::{Connection, Idle};
 use super::{App, UpError, router};
 use crate::gateway::origin;
-use crate::login::waits::Client;
-use crate::problem::{Shape, dated};
-use crate::{audit, gateway};
+use crate::guard::BAD_TOKEN;
+use crate::{gateway, old_audits};
+use web::gate_tokens::Gate;
+use web::login::waits::Client;
+use web::problem::{Shape, dated};
 
 /// How long running answers may take once the process was asked to end.
 const GRACE: Duration = Duration::from_millis(4500);
@@ -87,6 +93,14 @@ fn seal(app: Arc<App>, time: Duration) {
         };
         // Whatever cannot be sealed now is tried again later.
         sealer.seal_all(|_, _| {}).ok();
+        for desk in &app.others {
+            let sealer = Sealer {
+                workspace: &desk.workspace,
+                config: &desk.config,
+                store: &desk.store,
+            };
+            sealer.seal_all(|_, _| {}).ok();
+        }
         done.send(()).ok();
     });
     if sealing.is_ok() {
@@ -122,17 +136,36 @@ fn stop() -> std::io::Result<impl Future<Output = ()>> {
 pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
     let most = usize::try_from(app.config.gateway.max_connections.get()).unwrap_or(usize::MAX);
     let places = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+    let idle = Arc::new(Idle::default());
     let graceful = GracefulShutdown::new();
     let router = router(Arc::clone(app));
-    if let Some(desk) = &app.desk {
+    for desk in app.desks() {
         tokio::spawn(Arc::clone(desk).follow());
     }
-    let audits = audit::again::start(app);
+    let door = serve_door(app);
+    let webhooks = app
+        .webhooks
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    if let Some(webhooks) = webhooks {
+        webhooks.start(app);
+    }
+    if let Some(spans) = &app.spans {
+        spans.start();
+    }
+    let audits = old_audits::start(app);
     tokio::pin!(stop);
     loop {
         let place = tokio::select! {
-            place = Arc::clone(&places).acquire_owned() => place,
+            biased;
             () = &mut stop => break,
+            place = Arc::clone(&places).acquire_owned() => place,
+            // Only when every place is taken. One is closed, and its place waited for before another is.
+            () = idle.close_oldest() => tokio::select! {
+                () = &mut stop => break,
+                place = Arc::clone(&places).acquire_owned() => place,
+            },
         };
         // The semaphore is never closed.
         let Ok(place) = place else { break };
@@ -144,18 +177,31 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let connection = connection(app, &router, (stream, Client(peer.ip())), &graceful);
-        let metrics = Arc::clone(app);
+        let rest = idle.accept();
+        let served = Served {
+            app: Arc::clone(app),
+            router: router.clone(),
+            client: Client(peer.ip()),
+            rest: Arc::clone(&rest),
+            watcher: graceful.watcher(),
+        };
+        let counted = Arc::clone(app);
         tokio::spawn(async move {
-            metrics.metrics.connections.inc();
-            connection.await;
-            metrics.metrics.connections.dec();
+            counted.metrics.connections.inc();
+            tokio::select! {
+                () = served.connection(stream) => {}
+                () = rest.closed() => {}
+            }
+            counted.metrics.connections.dec();
             drop(place);
         });
     }
     drop((listener, audits));
+    if let Some(door) = door {
+        door.abort();
+    }
     app.gateway.closes();
-    if let Some(desk) = &app.desk {
+    for desk in app.desks() {
         desk.close();
     }
     // Whoever is not done by then is cut off.
@@ -168,33 +214,68 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
         // What was broken off in the background says so.
         tokio::time::timeout(CUT, app.gateway.quiet()).await.ok();
     }
+    if let Some(spans) = &app.spans {
+        spans.flush().await;
+    }
 }
 
-fn connection(
-    app: &Arc<App>,
-    router: &Router,
-    (stream, client): (TcpStream, Client),
-    graceful: &GracefulShutdown,
-) -> impl Future<Output = ()> + Send + use<> {
-    // Small chunks of a stream must not wait for one another.
-    stream.set_nodelay(true).ok();
-    let (app, router) = (Arc::clone(app), router.clone());
-    let header_timeout = app.config.gateway.header_timeout();
-    let service = service_fn(move |request| {
-        let (app, router) = (Arc::clone(&app), router.clone());
-        async move { Ok::<_, Infallible>(answer(app, router, client, request).await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(header_timeout)
-        .preserve_header_case(true)
-        // What an upstream did not say is not said for it.
-        .auto_date_header(false)
-        .serve_connection(TokioIo::new(stream), service);
-    let connection = graceful.watch(connection);
-    async move {
+/// Tells the login code on this machine, where the process has a socket for that.
+fn serve_door(app: &App) -> Option<JoinHandle<()>> {
+    let mut door = app.door.lock().unwrap_or_else(PoisonError::into_inner);
+    let (door, desk) = (door.take()?, app.desk.clone()?);
+    Some(tokio::spawn(door.serve(desk)))
+}
+
+/// What one connection is served with.
+struct Served {
+    app: Arc<App>,
+    router: Router,
+    client: Client,
+    rest: Arc<Connection>,
+    watcher: Watcher,
+}
+
+impl Served {
+    async fn connection(self, stream: TcpStream) {
+        // Small chunks of a stream must not wait for one another.
+        stream.set_nodelay(true).ok();
+        let Some(tls) = &self.app.tls else {
+            return self.speak(stream).await;
+        };
+        let handshake = tls.acceptor().accept(stream);
+        let patience = self.app.config.gateway.header_timeout();
+        // A client that does not finish the handshake is gone.
+        if let Ok(Ok(stream)) = tokio::time::timeout(patience, handshake).await {
+            self.speak(stream).await;
+        }
+    }
+
+    async fn speak(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let Self {
+            app,
+            router,
+            client,
+            rest,
+            watcher,
+        } = self;
+        let header_timeout = app.config.gateway.header_timeout();
+        let service = service_fn(move |request| {
+            let (app, router, rest) = (Arc::clone(&app), router.clone(), Arc::clone(&rest));
+            rest.work();
+            async move {
+                let response = answer(app, router, client, request).await;
+                Ok::<_, Infallible>(rest.answer(response))
+            }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(header_timeout)
+            .preserve_header_case(true)
+            // What an upstream did not say is not said for it.
+            .auto_date_header(false)
+            .serve_connection(TokioIo::new(stream), service);
         // A client that goes away in the middle is no event.
-        connection.await.ok();
+        watcher.watch(connection).await.ok();
     }
 }
 
@@ -213,12 +294,22 @@ async fn answer_as_is(
     client: Client,
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     if let Err(problem) = app.guard.check(&parts) {
         app.metrics.refused(problem.status.as_u16());
+        let login = web::pages::to_login(&parts).filter(|_| app.desk.is_some());
+        if let Some(login) = login.filter(|_| problem.code == BAD_TOKEN) {
+            return dated(login);
+        }
         return problem.response(Shape::of_path(parts.uri.path()));
     }
     let is_gateway = origin::is_passed(parts.uri.path());
+    let desk = app.desk.as_ref().filter(|_| is_gateway);
+    let is_ours = Gate::is_in_authorization(&parts.headers);
+    if desk.is_some_and(|desk| is_ours || desk.logins.has_token(&parts.headers)) {
+        // The operator's token is a secret of this process, not a key for an upstream.
+        parts.headers.remove(AUTHORIZATION);
+    }
     let mut request = Request::from_parts(parts, Body::new(body));
     if is_gateway {
         return gateway::answer(app, request, client).await;

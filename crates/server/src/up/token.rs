@@ -8,7 +8,7 @@ use base::files::{self, Privacy};
 use base::keys;
 use base::workspace::Workspace;
 
-use super::{UpError, named_secret};
+use super::{MIN_TOKEN, UpError, named_secret};
 
 /// Longest file that is read.
 const MAX_FILE: u64 = 4096;
@@ -38,9 +38,9 @@ pub(super) fn find(
     }
     let bytes = files::read(&path, MAX_FILE)?;
     let token = bytes.trim_ascii().to_vec();
-    if token.len() < 16 {
+    if token.len() < MIN_TOKEN {
         return Err(UpError::Setting(format!(
-            "the token in `{}` has fewer than 16 characters",
+            "the token in `{}` has fewer than {MIN_TOKEN} characters",
             path.display()
         )));
     }

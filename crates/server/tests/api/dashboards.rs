@@ -6,8 +6,20 @@ use std::path::Path;
 use base::config::Config;
 use base::workspace::Workspace;
 use evidence::store::audit::Audit;
+use index::figures::Sealed;
 use routing::learning::Shown;
-use server::metrics::Metrics;
+use web::metrics::standing::{Counted, Workspace as Standing};
+use web::metrics::{Metrics, Spent};
+
+fn standing() -> Standing {
+    Standing {
+        halted: vec![("checker".to_owned(), 1)],
+        agreement: vec![("checker".to_owned(), 0.9)],
+        waiting: Some(1),
+        sealed: vec![Sealed::default()],
+        unread_lines: Some(0),
+    }
+}
 
 #[test]
 fn every_metric_of_the_examples_is_exported() {
@@ -17,9 +29,23 @@ fn every_metric_of_the_examples_is_exported() {
     let metrics = Metrics::default();
     // A family without a sample is not printed.
     metrics.refused(403);
-    metrics.used("general", (Some(1), Some(1)));
+    metrics.used(&Spent {
+        tokens: (Some(1), Some(1)),
+        microdollars: Some(1),
+        ..Spent::default()
+    });
     metrics.probed("agreed");
-    let text = metrics.text(Some(&Audit::default()), Some(&learning));
+    metrics.notified("delivered");
+    let counted = Counted::default();
+    counted.decided("claude", "deny", 1);
+    counted.happened("checker", "halt", 1);
+    counted.happened("checker", "agreed", 1);
+    let standing = standing();
+    let text = metrics.text(
+        Some(&Audit::default()),
+        Some(&learning),
+        Some((&standing, &counted)),
+    );
     let mut exported = BTreeSet::new();
     for line in text.lines() {
         if let Some(family) = line.strip_prefix("# TYPE ") {

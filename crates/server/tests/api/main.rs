@@ -12,6 +12,9 @@ mod changes;
 mod contract;
 mod dashboards;
 mod lists;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod pages;
 mod place;
 mod refusals;
+mod tls;

@@ -70,9 +70,23 @@ fn furnish(root: &std::path::Path) {
         "run_id": "r1", "role": "checker",
     });
     write(root, ".role-os/run_log.jsonl", &format!("{run}\n"));
+    let requests: String = (0..20).map(request).collect();
+    write(root, ".role-os/gateway.jsonl", &requests);
 }
 
-const PAGES: [&str; 14] = [
+/// A line of the gateway's log: every tenth is an error, each slower than the one before.
+fn request(number: u32) -> String {
+    let model = if number == 0 { "large" } else { "small" };
+    let line = json!({
+        "ts": format!("2026-01-01T00:00:{number:02}Z"), "trace": format!("trace-{number}"), "method": "POST",
+        "path": "/v1/messages", "route": "passthrough", "model": model,
+        "upstream": "up", "status": if number % 10 == 9 { 502 } else { 200 }, "outcome": "complete",
+        "ms": f64::from(number), "overhead_us": 70, "input_tokens": 3, "output_tokens": 2, "session": "s1",
+    });
+    format!("{line}\n")
+}
+
+const PAGES: [&str; 31] = [
     "/",
     "/?role=checker&model=small",
     "/tasks",
@@ -82,11 +96,28 @@ const PAGES: [&str; 14] = [
     "/specialists",
     "/specialists/Note%20Checker",
     "/runs",
+    "/prove",
     "/runs/r1",
     "/oversight?command=env%20A%3D1%20git%20push",
     "/catalog?lang=ru",
     "/catalog/roles/proofreader?lang=ru",
     "/login",
+    "/tasks?outcome=failed&outcome=solved&q=task&from=2026-01-01&to=2026-12-31&sort=-cost",
+    "/sessions",
+    "/sessions?agent=claude&sort=calls",
+    "/sessions/s1",
+    "/oversight?verdict=deny&verdict=ask&q=push&sort=agent",
+    "/runs?role=checker&verifier=pass&won=yes&sort=reward",
+    "/search",
+    "/search?q=push",
+    "/traffic",
+    "/traffic?model=small&status=200&span=all&sort=ms",
+    "/exams",
+    "/ledger",
+    "/settings",
+    "/settings?all=yes",
+    "/keys",
+    "/help",
 ];
 
 #[tokio::test]
@@ -95,7 +126,7 @@ async fn every_page_is_whole_light_and_closed_to_others() {
     place.settled().await;
     let cookie = place.log_in().await;
     let mut assets = 0;
-    for path in ["/assets/page.css", "/assets/replay.css", "/assets/live.js"] {
+    for path in ["/assets/page.css", "/assets/replay.css", "/assets/page.js"] {
         let (status, text) = page(&place, path, None).await;
         assert_eq!(status, StatusCode::OK);
         assets += text.len();
@@ -123,7 +154,9 @@ async fn every_page_is_whole_light_and_closed_to_others() {
             }
             assert!(text.len() + assets < 200_000, "{path}: {}", text.len());
             // Only who is logged in sees forms that change something.
+            // The check of a digest is a form that changes nothing.
             if cookie.is_none() && path != "/login" {
+                let text = text.replace("method=\"post\" action=\"/ledger", "");
                 assert!(!text.contains("method=\"post\""), "{path}");
             }
         }
@@ -377,4 +410,358 @@ async fn an_unknown_address_is_a_page_for_people_and_json_for_programs() {
     let response = place.request(Method::GET, "/nope").send().await.unwrap();
     assert_eq!(response.status(), StatusCode::NOT_FOUND);
     assert_eq!(response.headers()["content-type"], "application/json");
+}
+
+/// The rows of a page's table `rows`, as text without tags.
+fn rows(text: &str, id: &str) -> Vec<String> {
+    let table = text.split(&format!("id=\"{id}\"")).nth(1).unwrap();
+    let table = table.split("</table>").next().unwrap();
+    let body = table.split_once("<tbody").map_or(table, |(_, body)| body);
+    let rows = body.split("<tr>").skip(1);
+    rows.map(|row| {
+        let mut plain = String::new();
+        for part in row.split('<') {
+            let (_, text) = part.split_once('>').unwrap_or(("", part));
+            plain.push_str(text);
+            plain.push(' ');
+        }
+        plain.split_whitespace().collect::<Vec<_>>().join(" ")
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn lists_are_filtered_searched_ranged_and_sorted_by_their_address() {
+    let place = Place::with(|root| {
+        furnish(root);
+        seal(root, 3, Outcome::Skipped);
+    })
+    .await;
+    place.settled().await;
+    // Address, table, how many rows, and the beginning or a part of the first.
+    let cases = [
+        ("/tasks", "rows", 3, "task 3"),
+        ("/tasks?outcome=solved&outcome=failed", "rows", 2, "task 2"),
+        ("/tasks?q=TASK%201", "rows", 1, "task 1"),
+        ("/tasks?q=nothing", "rows", 1, "No task matches"),
+        ("/tasks?from=2026-01-03&to=2026-01-03", "rows", 1, "task 2"),
+        ("/tasks?to=2026-01-02", "rows", 1, "task 1"),
+        ("/tasks?sort=-title", "rows", 3, "task 1"),
+        ("/tasks?sort=created", "rows", 3, "task 3"),
+        ("/tasks?sort=-created", "rows", 3, "task 1"),
+        (
+            "/tasks?model=small&model=large&sort=-model",
+            "rows",
+            3,
+            "task 1",
+        ),
+        (
+            "/oversight?verdict=deny",
+            "feed",
+            1,
+            "2026-01-01 00:00:00 UTC deny",
+        ),
+        (
+            "/oversight?verdict=deny&verdict=allow&sort=verdict",
+            "feed",
+            2,
+            "2026-01-01 00:00:00 UTC deny",
+        ),
+        ("/oversight?q=irreversible%20push", "feed", 2, "2026-01-01"),
+        ("/oversight?agent=codex", "feed", 1, "No call matches"),
+        ("/sessions?agent=claude", "rows", 1, "No prompt s1"),
+        ("/runs?won=no", "rows", 1, "No candidate matches"),
+        ("/runs?verifier=pass&won=yes", "rows", 1, "r1"),
+        (
+            "/traffic?span=all",
+            "sums",
+            2,
+            "– small 19 2 (11 %) 10 ms 19 ms",
+        ),
+        (
+            "/traffic?status=502",
+            "rows",
+            2,
+            "2026-01-01 00:00:19 UTC small passthrough up 502",
+        ),
+        (
+            "/traffic?sort=-ms",
+            "rows",
+            20,
+            "2026-01-01 00:00:00 UTC large",
+        ),
+        ("/traffic?q=trace-7", "rows", 1, "2026-01-01 00:00:07 UTC"),
+    ];
+    for (path, table, count, first) in cases {
+        let (status, text) = page(&place, path, None).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        let rows = rows(&text, table);
+        assert_eq!(rows.len(), count, "{path}: {rows:#?}");
+        assert!(rows[0].contains(first), "{path}: {rows:#?}");
+    }
+    for path in [
+        "/tasks?sort=policy",
+        "/tasks?from=yesterday",
+        "/runs?after=x",
+    ] {
+        let (status, _) = page(&place, path, None).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_a_sorted_list_hold_every_row_once() {
+    let place = Place::with(|root| {
+        let requests: String = (0..120).map(|number| request(number % 7)).collect();
+        write(root, ".role-os/gateway.jsonl", &requests);
+    })
+    .await;
+    place.settled().await;
+    for sort in ["", "ms", "-ms", "model", "-status"] {
+        let mut path = format!("/traffic?sort={sort}");
+        let mut seen = 0;
+        let mut last = String::new();
+        for number in 1..=3 {
+            let (_, text) = page(&place, &path, None).await;
+            assert!(text.contains(&format!("Page {number} of 3")), "{path}");
+            let rows = rows(&text, "rows");
+            assert_ne!(rows.last(), Some(&last), "{path}");
+            last = rows.last().unwrap().clone();
+            seen += rows.len();
+            let next = text.split("\" rel=\"next\"").next().unwrap();
+            let next = next.rsplit("href=\"").next().unwrap();
+            path = next.replace("&#38;", "&").replace("&amp;", "&");
+        }
+        assert_eq!(seen, 120, "{sort}");
+    }
+}
+
+#[tokio::test]
+async fn a_pasted_digest_or_id_leads_to_its_page() {
+    let place = Place::with(|root| furnish(root)).await;
+    place.settled().await;
+    let task = "01".repeat(16);
+    let listed = place.ok("/api/witness?outcome=solved").await;
+    let digest = listed["items"][0]["sha256"].as_str().unwrap().to_owned();
+    assert_eq!(listed["items"][0]["title"], "task 1");
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .build()
+        .unwrap();
+    for (query, to) in [
+        (digest.clone(), format!("/tasks/{task}")),
+        (
+            format!("sha256:{}", digest.to_uppercase()),
+            format!("/tasks/{task}"),
+        ),
+        (task.clone(), format!("/tasks/{task}")),
+        ("s1".to_owned(), "/sessions/s1".to_owned()),
+    ] {
+        let url = format!("http://{}/search?q={query}", place.address);
+        let response = client.get(url).send().await.unwrap();
+        let location = response.headers()["location"].to_str().unwrap();
+        assert_eq!(location, to, "{query}");
+    }
+    // A part of one is found as well.
+    let (_, text) = page(
+        &place,
+        &format!("/search?q={}", digest.get(..20).unwrap()),
+        None,
+    )
+    .await;
+    assert!(
+        text.contains(&format!("/tasks/{task}")) && text.contains("1 found"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn the_ledger_page_checks_digests_ids_and_bundles() {
+    use base64::Engine as _;
+    let place = Place::with(|root| furnish(root)).await;
+    place.settled().await;
+    let listed = place.ok("/api/witness?outcome=solved").await;
+    let digest = listed["items"][0]["sha256"].as_str().unwrap().to_owned();
+    let file = listed["items"][0]["file"].as_str().unwrap();
+    let folder = place.root().join(".role-os/witness");
+    let bundle = std::fs::read(folder.join(file)).unwrap();
+    let mut changed = bundle.clone();
+    let middle = changed.len() / 2;
+    changed[middle] ^= 1;
+    let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+    let cases = [
+        (
+            digest,
+            "A valid bundle of this workspace, and in its ledger",
+        ),
+        (
+            "01".repeat(16),
+            "A valid bundle of this workspace, and in its ledger",
+        ),
+        ("ab".repeat(32), "No bundle here has this digest"),
+        (base64(&bundle), "Valid, and in the ledger"),
+        (base64(&changed), "Not valid"),
+        (
+            "what is this?".to_owned(),
+            "This is neither a digest nor a bundle",
+        ),
+    ];
+    for (pasted, wanted) in &cases {
+        let (status, _, text) = submit(&place, "/ledger", None, &[("check", pasted)]).await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(text.contains(wanted), "{wanted}: {pasted}\n{text}");
+    }
+    // What the ledger has and the disk has not.
+    std::fs::remove_file(folder.join(file)).unwrap();
+    let missing = "The ledger has this bundle, but its file is gone";
+    for _ in 0..100 {
+        let (_, _, text) = submit(&place, "/ledger", None, &[("check", &cases[0].0)]).await;
+        if text.contains(missing) && text.contains("The ledger does not hold") {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("{missing}");
+}
+
+/// Every address of a page that a browser would follow.
+fn addresses(text: &str) -> Vec<&str> {
+    let names = [" href=\"", " action=\"", " src=\"", " data=\""];
+    let parts = names.iter().flat_map(|name| text.split(name).skip(1));
+    let all = parts.map(|part| part.split('"').next().unwrap());
+    all.filter(|address| address.starts_with('/')).collect()
+}
+
+#[tokio::test]
+async fn a_further_workspace_stays_below_its_prefix_and_shares_the_login() {
+    let prepare = |root: &std::path::PathBuf| {
+        seal(root, 1, Outcome::Solved);
+        let other = root.join("Other One");
+        std::fs::create_dir_all(other.join(".role-os")).unwrap();
+        furnish(&other);
+        seal(&other, 3, Outcome::Failed);
+    };
+    let place = Place::with_others(prepare, &["Other One"]).await;
+    place.settled().await;
+    let base = "/w/other-one";
+    for _ in 0..200 {
+        let (_, text) = page(&place, &format!("{base}/tasks"), None).await;
+        if text.contains("3 bundles") {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let cookie = place.log_in().await;
+    for path in PAGES {
+        let path = format!(
+            "{base}{}",
+            path.strip_prefix("/?")
+                .map_or(path.to_owned(), |query| format!("?{query}"))
+        );
+        let path = path.strip_suffix('/').unwrap_or(&path);
+        let (status, text) = page(&place, path, Some(&cookie)).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        let found = addresses(&text);
+        assert!(found.len() > 12, "{path}");
+        for address in found {
+            assert!(
+                address.starts_with(base) && address != "/w/other-one/",
+                "{path}: {address}"
+            );
+        }
+        // The way to the other workspace, and the stream of this one.
+        assert!(text.contains("<a href='/'>"), "{path}");
+        assert!(text.contains(&format!("data-base=\"{base}\"")), "{path}");
+        assert!(
+            path == "/w/other-one/login" || text.contains("<span>ada</span>"),
+            "{path}"
+        );
+    }
+    // Both have their own data, and the first one's addresses are as ever.
+    let (_, first) = page(&place, "/tasks", None).await;
+    assert!(
+        first.contains("1 bundle ") && first.contains("<a href='/w/other-one'>"),
+        "{first}"
+    );
+    assert_eq!(place.ok("/api/witness").await["total"], 1);
+    assert_eq!(place.ok(&format!("{base}/api/witness")).await["total"], 3);
+    let (status, to, _) = submit(
+        &place,
+        &format!("{base}/oversight/approve/0123456789ab"),
+        None,
+        &[],
+    )
+    .await;
+    assert_eq!(
+        (status, to.as_str()),
+        (
+            StatusCode::SEE_OTHER,
+            "/w/other-one/login?next=%2Foversight"
+        )
+    );
+}
+
+/// A run of an agent whose first task was solved and whose second could not be.
+fn proved(root: &std::path::Path) {
+    let folder = root.join(".role-os/prove/20260101000000-solver-1");
+    let mut facts =
+        "tasks = [\"a__b-1\", \"a__b-2\"]\nattempts = 1\nharness_check = false\n".to_owned();
+    for (name, value) in [
+        ("run", "20260101000000-solver-1"),
+        ("suite", "/suite"),
+        ("suite_name", "issues <of> many"),
+        ("suite_digest", ""),
+        ("agent", "solve"),
+        ("agent_name", "solver"),
+        ("mode", "autonomous"),
+        ("policy", ""),
+        ("tool", ""),
+        ("sandbox", "bwrap"),
+        ("governance", "exec"),
+        ("created", "2026-01-01T00:00:00Z"),
+    ] {
+        facts.push_str(&format!("{name} = \"{value}\"\n"));
+    }
+    put(&folder.join("run.toml"), &facts);
+    for (task, outcome) in [("a__b-1", "solved"), ("a__b-2", "failed")] {
+        let record = json!({
+            "task": task, "attempt": 1, "digest": "d", "outcome": outcome,
+            "cause": (outcome == "failed").then_some("tests"),
+            "failing": [["a test <b>", "FAILED"]], "notes": [], "passed": 1, "test_ms": 1, "test_runs": 1,
+            "overhead_ms": 1, "created_ns": 1, "agent": {"cost": 250_000},
+        });
+        let place = folder.join("trials").join(task).join("result.json");
+        put(&place, &record.to_string());
+    }
+}
+
+fn put(path: &std::path::Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    base::files::write_plainly(path, text.as_bytes()).unwrap();
+}
+
+#[tokio::test]
+async fn runs_of_suites_have_a_curve_and_a_page_each() {
+    let place = Place::with(|root| proved(root)).await;
+    let cookie = place.log_in().await;
+    let (status, list) = page(&place, "/prove", Some(&cookie)).await;
+    assert_eq!(status, StatusCode::OK);
+    for part in [
+        "/prove/20260101000000-solver-1",
+        "1 of 2 solved; 1 failed, 0 skipped, 0 errors",
+        "not finished",
+        "issues &#60;of&#62; many",
+        "$0.50 per solve",
+        "class=\"solves\"",
+    ] {
+        assert!(list.contains(part), "{part}: {list}");
+    }
+    let (status, one) = page(&place, "/prove/20260101000000-solver-1", Some(&cookie)).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(one.contains("FAILED a test &#60;b&#62;"), "{one}");
+    for missing in ["nothing", "..%2F..%2Fx"] {
+        let (status, _) = page(&place, &format!("/prove/{missing}"), Some(&cookie)).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{missing}");
+    }
 }

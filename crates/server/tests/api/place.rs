@@ -11,11 +11,12 @@ use base::workspace::Workspace;
 use evidence::store::Store;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use server::api::{Desk, Notice};
-use server::login::Logins;
+use server::up::tls::Tls;
 use server::up::{App, serve};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use web::api::{Desk, Notice};
+use web::login::Logins;
 use witness::builder::Builder;
 use witness::extension::field;
 use witness::policy::Policy;
@@ -42,6 +43,20 @@ impl Place {
 
     /// Starts a process in a workspace that `prepare` has filled.
     pub(crate) async fn with(prepare: impl FnOnce(&PathBuf)) -> Self {
+        Self::start(prepare, &[], None).await
+    }
+
+    /// As [`Place::with`], with further workspaces in folders below the first one's.
+    pub(crate) async fn with_others(prepare: impl FnOnce(&PathBuf), others: &[&str]) -> Self {
+        Self::start(prepare, others, None).await
+    }
+
+    /// Starts a process that speaks TLS.
+    pub(crate) async fn over_tls(tls: Tls) -> Self {
+        Self::start(|_| (), &[], Some(tls)).await
+    }
+
+    async fn start(prepare: impl FnOnce(&PathBuf), others: &[&str], tls: Option<Tls>) -> Self {
         let guard = tempfile::tempdir().unwrap();
         let root = guard.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join(".role-os")).unwrap();
@@ -52,18 +67,32 @@ impl Place {
         let codes: Arc<Mutex<Vec<String>>> = Arc::default();
         let shown = Arc::clone(&codes);
         let logins = Logins::new(move |code| shown.lock().unwrap().push(code.to_owned()));
-        let desk = Desk::open(
-            workspace.clone(),
-            config.clone(),
-            environment.clone(),
-            logins,
-            Notice::new(|_| ()),
-        )
-        .unwrap();
+        let logins = Arc::new(match &tls {
+            Some(_) => logins.over_tls(),
+            None => logins,
+        });
+        let open = |workspace: &Workspace| {
+            let (logins, notice) = (Arc::clone(&logins), Notice::new(|_| ()));
+            let config = config.clone();
+            Desk::open(
+                workspace.clone(),
+                config,
+                environment.clone(),
+                logins,
+                notice,
+            )
+            .unwrap()
+        };
+        let desk = open(&workspace);
+        let others = others.iter().map(|name| {
+            let other = Workspace::at(&root.join(name)).unwrap();
+            open(&other.trusted_by(&environment))
+        });
+        let others = others.collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let app = App::open(workspace, config, environment, address).unwrap();
-        let app = Arc::new(app.with_desk(desk));
+        let app = Arc::new(app.with_desk(desk).with_others(others).with_tls(tls));
         let desk = Arc::clone(app.desk.as_ref().unwrap());
         let shared = Arc::clone(&app);
         let (stop, stopped) = oneshot::channel::<()>();

@@ -6,8 +6,8 @@ use axum::body::Body;
 use axum::http::Request;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use server::login::waits::Client;
 use tower::ServiceExt as _;
+use web::login::waits::Client;
 
 use crate::changes::{catalog, registry};
 use crate::place::{Place, is_error, read};
@@ -36,6 +36,16 @@ fn changes() -> Vec<(&'static str, Value)> {
         ("/api/approvals/0123456789ab", json!({})),
         ("/api/grants", json!({ "action": "git:push" })),
         ("/api/grants/git:push/revoke", json!({})),
+        (
+            "/api/machines",
+            json!({ "name": "m", "key": "k", "why": "w" }),
+        ),
+        ("/api/machines/0123456789ab/dismiss", json!({ "why": "w" })),
+        (
+            "/api/tokens",
+            json!({ "name": "laptop", "role": "admin", "why": "w" }),
+        ),
+        ("/api/tokens/laptop/revoke", json!({ "why": "w" })),
     ]
 }
 
@@ -83,7 +93,7 @@ async fn nothing_is_changed_without_a_login() {
 
 #[tokio::test]
 async fn the_document_asks_for_a_login_exactly_where_the_server_does() {
-    let document = server::api::document();
+    let document = web::api::document();
     let mut needing: Vec<String> = Vec::new();
     for (path, item) in &document.paths.paths {
         if let Some(post) = item.post.as_ref().filter(|post| post.security.is_some()) {
@@ -97,6 +107,7 @@ async fn the_document_asks_for_a_login_exactly_where_the_server_does() {
             path.replace("Note%20Checker", "{role}")
                 .replace("0123456789ab", "{id}")
                 .replace("git:push", "{action}")
+                .replace("laptop", "{name}")
         })
         .collect();
     needing.sort();

@@ -7,7 +7,7 @@ use crate::stage::{Message, Stage, Stub, upstream, write};
 const SCRIPT: &str = "<script>fetch('/api/specialists/checker/halt',{method:'POST'})</script>";
 
 /// Everything by which an answer could act on the origin that it seems to come from.
-const HOSTILE: [(&str, &str); 18] = [
+const HOSTILE: [(&str, &str); 21] = [
     ("content-type", "text/html; charset=utf-8"),
     ("Set-Cookie", "roleos_session=stolen; Path=/"),
     ("set-cookie", "other=1; Domain=127.0.0.1"),
@@ -25,6 +25,9 @@ const HOSTILE: [(&str, &str); 18] = [
     ("Report-To", "{\"group\":\"x\"}"),
     ("Cross-Origin-Resource-Policy", "cross-origin"),
     ("Content-Security-Policy", "script-src * 'unsafe-inline'"),
+    ("Link", "</evil.css>; rel=stylesheet"),
+    ("Speculation-Rules", "\"/evil.json\""),
+    ("Accept-CH", "sec-ch-ua-arch"),
     ("X-Request-Id", "kept"),
 ];
 
@@ -52,6 +55,9 @@ fn is_inert(answer: &Message) {
             "strict-",
             "refresh",
             "alt-svc",
+            "link",
+            "speculation-",
+            "accept-ch",
         ]
         .iter()
         .any(|start| name.starts_with(start))

@@ -283,7 +283,7 @@ fn tokens_of_an_adapter_reach_every_client_the_log_and_the_metrics() {
         assert_eq!(tokens, (&json!(9), &json!(5), &Value::Null), "{receipt}");
     }
     let metrics = stage.get("/metrics").text();
-    let line = "roleos_gateway_tokens_total{route=\"specialist\",direction=\"output\"} 20";
+    let line = "roleos_gateway_tokens_total{route=\"specialist\",direction=\"output\",role=\"checker\",model=\"pin\"} 20";
     assert!(metrics.contains(line), "{metrics}");
     // One that does not tell is estimated, and that is said.
     let silent = verify_adapter();

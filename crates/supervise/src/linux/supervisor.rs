@@ -46,7 +46,9 @@ pub(super) fn supervise(
     let Some(child) = sys::fork_with_descriptors()? else {
         child::become_command(command, &prepared, &told, &ends.mask)
     };
-    // Before the first answer of the child: until it has a table of its own, it writes through ours.
+    // The child is being set up meanwhile. It uses our descriptors until it has a table of its own, so they stay.
+    withdraw()?;
+    judge.begin(&command.program);
     let ready = first_word(&heard, child)?;
     drop(told);
     let (listener, sealed) = match ready {
@@ -61,7 +63,7 @@ pub(super) fn supervise(
     let signals = Signals::new(&[libc::SIGCHLD]);
     signals.block()?;
     let children = signals.descriptor()?;
-    withdraw()?;
+    leave_streams()?;
     let mounts = [std::process::id(), child.cast_unsigned()]
         .into_iter()
         .filter_map(mounts_of);
@@ -112,7 +114,7 @@ fn first_word(heard: &OwnedFd, child: i32) -> io::Result<Ready> {
     })
 }
 
-/// Leaves the session, the streams and the folder of the command, and its reach.
+/// Leaves the session and the folder of the command, and its reach.
 fn withdraw() -> io::Result<()> {
     rustix::process::setsid()?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
@@ -122,6 +124,11 @@ fn withdraw() -> io::Result<()> {
     let group = OpenOptions::new().write(true).open("/proc/self/autogroup");
     group.and_then(|mut group| group.write_all(b"-20")).ok();
     rustix::process::chdir("/")?;
+    Ok(())
+}
+
+/// Holds the command's streams open no longer.
+fn leave_streams() -> io::Result<()> {
     let null = OpenOptions::new()
         .read(true)
         .write(true)

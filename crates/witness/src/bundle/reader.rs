@@ -25,7 +25,7 @@ struct Found<'a> {
     known: [Option<&'a [u8]>; 6],
     extensions: Extensions,
     public_seal: Option<(usize, &'a [u8])>,
-    seen_extensions: u8,
+    seen_extensions: u16,
     flags: u16,
     count: usize,
 }
@@ -185,7 +185,7 @@ impl Reader {
         let Some(value) = unmark(section.value) else {
             return Ok(());
         };
-        let bit = 1 << (tag as u16 & 0x7);
+        let bit = 1 << (tag as u16 & 0xF);
         if found.seen_extensions & bit != 0 {
             self.duplicate(section)?;
         }

@@ -99,6 +99,15 @@ impl Ledger {
 }
 
 impl InclusionProof {
+    /// A proof whose hashes were computed elsewhere; nothing is checked.
+    pub(super) fn of(index: u64, path: Vec<[u8; 32]>, signed: SignedCheckpoint) -> Self {
+        Self {
+            index,
+            path,
+            signed,
+        }
+    }
+
     /// Reads a proof. Limits come first, then the form; nothing is believed yet.
     ///
     /// # Errors
@@ -151,6 +160,11 @@ impl fmt::Display for InclusionProof {
 }
 
 impl ConsistencyProof {
+    /// A proof whose hashes were computed elsewhere; nothing is checked.
+    pub(super) fn of(old: u64, path: Vec<[u8; 32]>, signed: SignedCheckpoint) -> Self {
+        Self { old, path, signed }
+    }
+
     /// Reads a proof. Limits come first, then the form; nothing is believed yet.
     ///
     /// # Errors

@@ -231,7 +231,7 @@ impl Collector {
 }
 
 impl Report {
-    fn note(&mut self, row: &Row, verified: bool) {
+    pub(super) fn note(&mut self, row: &Row, verified: bool) {
         *if verified {
             &mut self.verified
         } else {

@@ -218,23 +218,46 @@ fn index_head_and_branch_come_back_and_commits_are_kept() {
 }
 
 #[test]
-fn a_new_branch_or_an_unfinished_merge_is_not_called_restored() {
+fn branches_and_tags_come_back_and_their_commits_are_kept() {
     let repository = Repository::new();
     repository.put("a", "1");
     repository.commit();
-    let snapshot = repository.snapshot();
-    repository.git(&["checkout", "-q", "-b", "work"]);
-    repository.put("a", "2");
+    repository.git(&["branch", "other"]);
+    repository.git(&["tag", "v1"]);
+    let mut work = String::new();
+    let kept = check(&repository, |repository| {
+        repository.git(&["checkout", "-q", "-b", "work"]);
+        repository.put("a", "2");
+        repository.commit();
+        work = repository.git(&["rev-parse", "work"]);
+        repository.git(&["checkout", "-q", "main"]);
+        repository.git(&["tag", "-f", "v1", "work"]);
+        repository.git(&["tag", "-a", "-m", "x", "v2"]);
+        repository.git(&["branch", "-q", "-D", "other"]);
+    });
+    // The commit of the branch that is gone lies behind the undone work.
+    repository.git(&["merge-base", "--is-ancestor", &work, &kept]);
+    check(&repository, |repository| {
+        repository.git(&["checkout", "-q", "-b", "elsewhere"]);
+        repository.git(&["branch", "-q", "-D", "main"]);
+    });
+}
+
+#[test]
+fn branches_that_other_worktrees_share_and_an_unfinished_merge_are_not_called_restored() {
+    let repository = Repository::new();
+    repository.put("a", "1");
     repository.commit();
+    let beside = tempfile::tempdir().unwrap();
+    let beside = beside.path().join("tree").display().to_string();
+    repository.git(&["worktree", "add", "-q", "--detach", &beside]);
+    let snapshot = repository.snapshot();
+    repository.git(&["branch", "work"]);
     let restored = snapshot.restore(&session()).unwrap();
     assert!(!restored.rollback.restored);
     assert_ne!(restored.rollback.wanted, restored.rollback.found);
     let problem = restored.problem.unwrap();
     assert!(problem.contains("a branch, a tag"), "{problem}");
-    // The rest is back, and the branch is not lost.
-    assert_eq!(repository.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
-    assert_eq!(repository.git(&["status", "--porcelain"]), "");
-    assert_eq!(repository.git(&["show", "work:a"]), "2");
     repository.git(&["branch", "-q", "-D", "work"]);
     put(
         &repository.path(".git/MERGE_HEAD"),
@@ -406,23 +429,66 @@ fn a_linked_worktree_a_reftable_and_a_split_index_are_repositories_like_others()
 }
 
 #[test]
-fn ignored_files_are_left_alone() {
+fn ignored_files_come_back_beside_the_history() {
     let repository = Repository::new();
-    repository.put(".gitignore", "build/\n*.log\n");
+    repository.put(".gitignore", "build/\n*.log\n.env\n");
     repository.put("src", "1");
     repository.commit();
-    repository.put("build/output", "expensive");
+    repository.put("build/deep/output", "expensive");
+    repository.put("build/gone", "here");
     repository.put("x.log", "log");
+    repository.put(".env", "SECRET=1");
+    let secret = repository.path(".env");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o700)).unwrap();
+    check(&repository, |repository| {
+        repository.put("build/deep/output", "newer");
+        fs::remove_file(repository.path("build/gone")).unwrap();
+        repository.put("new/cache/y.log", "new log");
+        fs::remove_file(repository.path("x.log")).unwrap();
+        repository.put("x.log/z.log", "a folder now");
+        repository.put(".env", "SECRET=2");
+    });
+    assert!(!repository.path("new").exists());
+    // Nothing that a push could send holds what was ignored.
+    let all = repository.git(&["rev-list", "--all", "--objects"]);
+    let ids = all.lines().filter_map(|line| line.split(' ').next());
+    for id in ids {
+        if repository.git(&["cat-file", "-t", id]) == "blob" {
+            let text = repository.git(&["cat-file", "blob", id]);
+            assert!(!text.contains("SECRET"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn more_ignored_files_than_are_covered_are_left_alone() {
+    let repository = Repository::new();
+    repository.put(".gitignore", "modules/\n");
+    repository.put("src", "1");
+    repository.commit();
+    let fill = |repository: &Repository| {
+        for number in 0..4100 {
+            repository.put(&format!("modules/{number}"), "x");
+        }
+    };
     let snapshot = repository.snapshot();
+    fill(&repository);
     repository.put("src", "2");
-    repository.put("build/output", "newer");
-    repository.put("y.log", "new log");
     let restored = snapshot.restore(&session()).unwrap();
-    assert!(restored.rollback.restored);
-    let read = |name: &str| fs::read_to_string(repository.path(name)).unwrap();
-    assert_eq!(read("src"), "1");
-    assert_eq!(read("build/output"), "newer");
-    assert_eq!(read("y.log"), "new log");
+    assert!(!restored.rollback.restored);
+    let problem = restored.problem.unwrap();
+    assert!(problem.contains("too many ignored files"), "{problem}");
+    assert_eq!(fs::read_to_string(repository.path("src")).unwrap(), "1");
+    // There from the start: not covered, and said in every bundle.
+    let snapshot = repository.snapshot();
+    repository.put("modules/1", "y");
+    repository.put("src", "2");
+    let restored = snapshot.restore(&session()).unwrap();
+    assert!(restored.rollback.restored, "{restored:?}");
+    assert_eq!(
+        fs::read_to_string(repository.path("modules/1")).unwrap(),
+        "y"
+    );
 }
 
 #[test]

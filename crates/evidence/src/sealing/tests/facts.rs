@@ -177,6 +177,7 @@ fn tokens_and_cost_come_from_the_record_of_the_agent() {
         line(&now, "a", "claude-sonnet-4-5", calls, 101),
         line(&now, "b", "claude-sonnet-4-5", "", 200),
         line(&now, "c", "house-model", "", 5),
+        line(&now, "d", "other-model", "", 0).replacen('{', r#"{"costUSD":0.25,"#, 1),
     ];
     house.put("t.jsonl", lines.join("\n"));
     let price = Price {
@@ -186,17 +187,23 @@ fn tokens_and_cost_come_from_the_record_of_the_agent() {
     };
     house.config.oversight.prices = BTreeMap::from([("claude-sonnet".to_owned(), price)]);
     let told = house.seal_one();
-    // 3000 in at 3 dollars and 301 out at 15 dollars a million, without the model that has no price.
-    assert_eq!(told.header.total_cost_microdollars, 2 * 3000 + 4515);
-    assert_eq!(told.header.total_tokens, 3306);
+    // 3000 in at 3 dollars and 301 out at 15 dollars a million, the cost that the agent states, and
+    // nothing for the model without a price.
+    assert_eq!(
+        told.header.total_cost_microdollars,
+        2 * 3000 + 4515 + 250_000
+    );
+    assert_eq!(told.header.total_tokens, 4306);
     assert_eq!(told.fact(field::MODEL), "claude-sonnet-4-5");
     assert_eq!(
         told.fact("cost"),
-        "at least 10515 millionths of a US dollar: `[oversight.prices]` has no price for `house-model`"
+        "at least 260515 millionths of a US dollar: `[oversight.prices]` has no price for `house-model`"
     );
+    let unpriced: Vec<&str> = super::super::unpriced_models(told.fact("cost")).collect();
+    assert_eq!(unpriced, ["house-model"]);
     assert!(!witness::cost::is_known(&told.facts));
     assert_eq!(
         told.fact("usage"),
-        "3000 tokens in, 306 out, 0 read from the cache, 0 written to it"
+        "4000 tokens in, 306 out, 0 read from the cache, 0 written to it"
     );
 }

@@ -21,6 +21,9 @@ struct Line<'a> {
     is_error: bool,
     #[serde(default)]
     message: Option<Answer>,
+    /// What the program says that the answer cost, in US dollars.
+    #[serde(default, rename = "costUSD")]
+    cost_usd: Option<f64>,
 }
 
 /// The lines of people and tools have other shapes and are not looked into.
@@ -99,7 +102,7 @@ impl Reader for Claude {
         if answer.model == NO_MODEL {
             return Ok(());
         }
-        self.add(time_ns, answer);
+        self.add(time_ns, answer, line.cost_usd.and_then(microdollars));
         Ok(())
     }
 
@@ -109,7 +112,7 @@ impl Reader for Claude {
 }
 
 impl Claude {
-    fn add(&mut self, time_ns: u64, answer: Answer) {
+    fn add(&mut self, time_ns: u64, answer: Answer, cost: Option<u64>) {
         let messages = &mut self.transcript.messages;
         let known = self.places.get(&answer.id).copied();
         let place = match known {
@@ -129,6 +132,7 @@ impl Claude {
         let Some(message) = messages.get_mut(place) else {
             return;
         };
+        message.cost = message.cost.max(cost);
         if let Some(usage) = answer.usage {
             message.usage = message.usage.grown(usage.into());
         }
@@ -138,6 +142,18 @@ impl Claude {
             }
         }
     }
+}
+
+/// Returns an amount of dollars in millionths; `None` where that is not an amount.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked before"
+)]
+fn microdollars(dollars: f64) -> Option<u64> {
+    (0.0..=1e6)
+        .contains(&dollars)
+        .then(|| (dollars * 1e6).round() as u64)
 }
 
 impl From<Tokens> for Usage {

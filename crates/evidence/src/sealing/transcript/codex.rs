@@ -131,6 +131,7 @@ impl Codex {
             model: self.standing.model.clone(),
             usage,
             calls: std::mem::take(&mut self.calls),
+            ..Message::default()
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Package managers and what they run of a project: scripts, programs of packages, aliases.
 
-use crate::guard::agents::is_agent;
+use protection::agents::is_agent;
 
 use super::super::Evaluator;
 use super::super::wrapper::{option_value, skip_options};

@@ -10,9 +10,9 @@ use routing::specialists::{Named, Specialists};
 use selection::audit::{AuditSet, MIN_CASES, draft};
 use selection::output;
 use serde_json::{Value, json};
-use server::blocking;
-use server::fallback::{Fallback, Prompt};
 use specialist::contract::read_text;
+use upstream::blocking;
+use upstream::fallback::{Fallback, Prompt};
 
 use super::super::specialist::{Who, open, valid};
 use crate::context::Context;

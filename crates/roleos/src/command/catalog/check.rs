@@ -8,8 +8,8 @@ use ::catalog::problem::{Place, Problem};
 use ::catalog::yaml::Excerpt;
 use present::view;
 use roles::catalog::{self, Locate, Outcome, Request};
-use server::catalog_remote::Gaps;
 use unicode_width::UnicodeWidthStr as _;
+use upstream::catalog_remote::Gaps;
 
 use super::origin::{self, Origin};
 use crate::context::Context;

@@ -78,6 +78,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let file = contents::path(&args.bundle, &args.lang);
     let origin = args.from.find(context)?;
     let draft = origin.part(ui, context, &|path| path == file)?;
+    has_language(draft.claims(), args)?;
     announce(ui, draft.claims(), args);
     let roles = Roles::new(context.workspace.roles_dir());
     let done = roles
@@ -93,6 +94,27 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         show(ui, &done)?;
     }
     Ok(Exit::of_check(done.errors.is_empty()))
+}
+
+/// Refuses a language that the index does not declare for the bundle, and names those that it does.
+fn has_language(contents: &Contents, args: &Args) -> Result<(), Failure> {
+    let Some(bundle) = contents.bundles().find(|one| one.id == args.bundle) else {
+        return Ok(());
+    };
+    let codes: Vec<&str> = bundle
+        .languages
+        .iter()
+        .map(|one| one.code.as_str())
+        .collect();
+    let is_name = |one: char| one.is_ascii_alphanumeric() || one == '-';
+    let is_unsafe = !args.lang.chars().all(is_name);
+    if is_unsafe || codes.is_empty() || codes.contains(&args.lang.as_str()) {
+        return Ok(());
+    }
+    let (id, language) = (clean::line(&args.bundle, 60), clean::line(&args.lang, 60));
+    let message = format!("bundle `{id}` has no texts in `{language}`");
+    let there = clean::line(&codes.join(", "), 200);
+    Err(Failure::input("language_unknown", message).hint(format!("it has: {there}")))
 }
 
 /// Models are shown before anything is stored.

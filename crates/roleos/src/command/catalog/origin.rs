@@ -7,11 +7,12 @@ use ::catalog::catalog::Draft;
 use base::environment::{Confidential, cache_dir};
 use roles::catalog::Directory;
 use roles::shipped;
-use server::blocking;
-use server::catalog_remote::{Gaps, Limits, Remote, Source, Wants};
+use upstream::blocking;
+use upstream::catalog_remote::{Gaps, Limits, Remote, Source, Wants};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::render::clean;
 use crate::ui::{DIM, Ui};
 
 /// The name of the catalog that the program carries in itself.
@@ -66,6 +67,13 @@ impl Origin {
             Ok(Self::Builtin)
         } else if is_url("http://") || is_url("https://") {
             Ok(Self::Remote(Source::parse(&text)?))
+        } else if text.contains("://") {
+            let shown = clean::line(&text, 200);
+            Err(Failure::input(
+                "bad_source",
+                format!("`{shown}` is not an http or https address"),
+            )
+            .hint("name a folder, `builtin`, or an address that begins with https://"))
         } else {
             Ok(Self::Directory(Directory::open(Path::new(name))?))
         }

@@ -9,11 +9,11 @@ use routing::audits;
 use routing::selector::Judge;
 use routing::specialists::{Asked, Named};
 use serde_json::json;
-use server::backend::{Backends, Limits};
-use server::contest::Contested;
-use server::dispatch::Dispatcher;
-use server::fallback::Fallback;
 use specialist::contract::read_text;
+use upstream::backend::{Backends, Limits};
+use upstream::contest::Contested;
+use upstream::dispatch::Dispatcher;
+use upstream::fallback::Fallback;
 
 use super::super::specialist::{now, open};
 use super::{Args, contest, refuse_unknown};

@@ -13,10 +13,10 @@ use selection::run_log::GENERAL;
 use selection::verifier::Outcome;
 use selection::{candidates, canonical, output};
 use serde_json::{Map, Value, json};
-use server::blocking;
-use server::contest::{self, Arena, Asking, Contested, Logs};
-use server::dispatch::{Answer, Dispatcher};
 use specialist::quota::Source;
+use upstream::blocking;
+use upstream::contest::{self, Arena, Asking, Contested, Logs};
+use upstream::dispatch::{Answer, Dispatcher};
 
 use super::Args;
 use crate::context::Context;

@@ -1,10 +1,10 @@
-//! `roleos prove list | show | compare | regrade`: runs that were made.
+//! `roleos prove list | show | compare | curve | export | regrade`: runs that were made.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use prove::compare::Comparison;
-use prove::exchange::{harbor, swebench};
+use prove::exchange::harbor;
+use prove::exchange::swebench::{self, Submission};
 use prove::grade::Cause;
 use prove::grading;
 use prove::lab::Lab;
@@ -12,10 +12,12 @@ use prove::pool;
 use prove::run::{self, RunFolder};
 use prove::seal;
 use prove::suite::{Member, Suite};
+use prove::trial::TrialRecord;
 use serde_json::json;
 
+use super::baseline::compare;
 use super::{report, runs_folder};
-use crate::command::suite::cache;
+use crate::command::suite::{cache, check_is_trusted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -40,9 +42,15 @@ pub(super) enum Command {
         before: String,
         /// The later run.
         now: String,
-        /// End with 1 when the evidence for a loss is strong.
+        /// End with 1 when a regression is confirmed or the evidence for a loss is strong.
         #[arg(long)]
         fail_on_regression: bool,
+    },
+    /// Show what a solve costs and how many tasks are solved, run by run, with the slope of each line.
+    Curve {
+        /// Write the first curve as a picture.
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
     },
     /// Export a run for other tools.
     Export {
@@ -94,11 +102,7 @@ pub(super) fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit,
             now,
             fail_on_regression,
         } => {
-            let records = |name: &str| {
-                let folder = RunFolder::of(&runs, name);
-                Ok::<_, Failure>(folder.records(&folder.facts()?))
-            };
-            let found = Comparison::of(&records(before)?, &records(now)?);
+            let found = compare(&runs, before, &RunFolder::of(&runs, now))?;
             if ui.json {
                 ui.json(&found)?;
             } else {
@@ -108,8 +112,10 @@ pub(super) fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit,
                 !(*fail_on_regression && found.is_regression()),
             ))
         }
+        Command::Curve { svg } => curve(ui, &runs, svg.as_deref()),
         Command::Export { run, format } => export(ui, &RunFolder::of(&runs, run), *format),
         Command::Regrade { run, jobs, repos } => {
+            check_is_trusted(context, &suite_of(&RunFolder::of(&runs, run))?)?;
             regrade(ui, &RunFolder::of(&runs, run), *jobs, repos.as_deref())
         }
     }
@@ -143,6 +149,25 @@ fn list(ui: &Ui, runs: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+fn curve(ui: &Ui, runs: &Path, svg: Option<&Path>) -> Result<Exit, Failure> {
+    let curves = prove::curve::curves(&run::load(runs));
+    if let (Some(path), Some(first)) = (svg, curves.first()) {
+        let picture = prove::curve::svg(first);
+        base::files::write(path, picture.as_bytes(), base::files::Privacy::Shared)?;
+    }
+    if ui.json {
+        ui.json(&curves)?;
+        return Ok(Exit::Done);
+    }
+    if curves.is_empty() {
+        ui.note("there is no run of an agent yet; checks of the harness are not counted");
+    }
+    for curve in &curves {
+        ui.line(clean::text(curve.text().trim_end().as_bytes()))?;
+    }
+    Ok(Exit::Done)
+}
+
 /// The suite of a run, and its tasks of it.
 fn suite_of(folder: &RunFolder) -> Result<Suite, Failure> {
     let facts = folder.facts()?;
@@ -165,7 +190,7 @@ fn show(
         let members: Vec<&Member> = suite.members.iter().collect();
         let report = report(context, folder, &facts, &members, false)?;
         if ui.json {
-            ui.json(&report)?;
+            ui.json(&report.json().map_err(std::io::Error::from)?)?;
         } else {
             ui.line(report.text().trim_end())?;
             for record in folder.records(&facts) {
@@ -218,63 +243,66 @@ fn export(ui: &Ui, folder: &RunFolder, format: Exported) -> Result<Exit, Failure
     let facts = folder.facts()?;
     let suite = suite_of(folder)?;
     let records = folder.records(&facts);
+    let member_of = |task: &str| {
+        let mut members = suite.members.iter();
+        members.find(|member| member.task.id == task)
+    };
+    let read = |record: &TrialRecord, name: &str| {
+        let trial = folder.trial(&record.task, record.attempt);
+        trial.read(name).unwrap_or_default()
+    };
     let mut out = ui.out();
-    let mut instances = serde_json::Map::new();
     for record in &records {
-        let diff = folder
-            .trial(&record.task, record.attempt)
-            .read("diff")
-            .unwrap_or_default();
+        let id = seal::task_id(&facts.run, &record.digest, record.attempt, 0).to_string();
+        let trial = harbor::Trial {
+            record,
+            id: &id,
+            agent: &facts.agent_name,
+            model: &facts.model,
+        };
         match format {
-            Exported::Predictions => writeln!(
-                out,
-                "{}",
-                swebench::prediction(&record.task, &facts.agent_name, &diff)
-            )?,
             Exported::Atif => {
-                let id = seal::task_id(&facts.run, &record.digest, record.attempt, 0).to_string();
-                let trial = folder.trial(&record.task, record.attempt);
-                let printed = trial.read("transcript").unwrap_or_default();
-                let member = suite
-                    .members
-                    .iter()
-                    .find(|member| member.task.id == record.task);
-                let issue = member.map_or("", |member| member.issue.as_str());
+                let issue = member_of(&record.task).map_or("", |member| member.issue.as_str());
+                let printed = read(record, "transcript");
                 let printed = String::from_utf8_lossy(&printed);
-                writeln!(
-                    out,
-                    "{}",
-                    harbor::trajectory(record, &id, &facts.agent_name, issue, &printed)
-                )?;
+                writeln!(out, "{}", harbor::trajectory(trial, issue, &printed))?;
             }
-            Exported::Harbor => {
-                let id = seal::task_id(&facts.run, &record.digest, record.attempt, 0);
-                writeln!(
-                    out,
-                    "{}",
-                    harbor::result(
-                        record,
-                        &id.to_string(),
-                        &facts.agent_name,
-                        &facts.suite_name
-                    )
-                )?;
-            }
-            Exported::SwebenchReport => {
-                let member = suite
-                    .members
-                    .iter()
-                    .find(|member| member.task.id == record.task);
-                let report = member.map(|member| swebench::instance_report(member, record, &diff));
-                if let Some(serde_json::Value::Object(one)) = report {
-                    instances.extend(one);
-                }
-            }
+            Exported::Harbor => writeln!(out, "{}", harbor::result(trial, &facts.suite_name))?,
+            Exported::Predictions | Exported::SwebenchReport => {}
         }
     }
-    if matches!(format, Exported::SwebenchReport) {
-        let report = swebench::run_report(facts.tasks.len(), &records);
-        writeln!(out, "{}", json!({"report": report, "instances": instances}))?;
+    // SWE-bench knows one attempt at each task.
+    let first: Vec<&TrialRecord> = records.iter().filter(|one| one.attempt == 1).collect();
+    let diffs: Vec<Vec<u8>> = first.iter().map(|record| read(record, "diff")).collect();
+    let submissions: Vec<Submission<'_>> = first
+        .iter()
+        .zip(&diffs)
+        .map(|(record, diff)| Submission { record, diff })
+        .collect();
+    match format {
+        Exported::Predictions => {
+            let model = match &*facts.model {
+                "" => facts.agent_name.clone(),
+                model => format!("{}+{model}", facts.agent_name),
+            };
+            for one in &submissions {
+                let prediction = swebench::prediction(&one.record.task, &model, one.diff);
+                writeln!(out, "{prediction}")?;
+            }
+        }
+        Exported::SwebenchReport => {
+            let instances: serde_json::Map<String, serde_json::Value> = submissions
+                .iter()
+                .filter_map(|one| {
+                    let member = member_of(&one.record.task)?;
+                    let report = swebench::instance_report(member, *one)?;
+                    Some((one.record.task.clone(), report))
+                })
+                .collect();
+            let report = swebench::run_report(&facts.tasks, &submissions);
+            writeln!(out, "{}", json!({"report": report, "instances": instances}))?;
+        }
+        Exported::Harbor | Exported::Atif => {}
     }
     out.flush()?;
     Ok(Exit::Done)

@@ -58,6 +58,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
             return Err(failure);
         }
     }
+    crate::command::ship::start(context);
     show(ui, &seen)?;
     Ok(Exit::Done)
 }

@@ -11,8 +11,8 @@ use routing::specialists::Specialists;
 use selection::event::Event;
 use selection::manifest::Mode;
 use serde_json::{Value, json};
-use server::backend;
 use specialist::registry::DEFAULT_QUOTA;
+use upstream::backend;
 
 use super::super::audit;
 use super::Who;

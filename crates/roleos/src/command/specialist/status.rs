@@ -11,11 +11,11 @@ use routing::learning::Shown;
 use routing::selector::Judge;
 use routing::specialists::{OperateError, Specialists};
 use serde_json::{Value, json};
-use server::backend;
 use specialist::field::Audit;
 use specialist::registry::Entry;
 use specialist::shadow::{HaltRule, Settings};
 use specialist::state::State;
+use upstream::backend;
 
 use super::next::steps;
 use crate::exit::Exit;

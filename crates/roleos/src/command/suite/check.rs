@@ -9,6 +9,7 @@ use prove::pool;
 use prove::suite::Suite;
 use serde_json::json;
 
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
@@ -40,8 +41,11 @@ pub struct Args {
 ///
 /// # Errors
 /// The suite cannot be read.
-pub(super) fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
+pub(super) fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let suite = Suite::read(&args.suite)?;
+    if !args.is_static {
+        super::check_is_trusted(context, &suite)?;
+    }
     let mut found: Vec<(String, Vec<String>)> = suite
         .changed()
         .into_iter()

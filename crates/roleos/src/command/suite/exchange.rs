@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use base::files::{self, Privacy};
 use clap::ValueEnum;
 use prove::exchange::{harbor, swebench};
-use prove::mine;
 use prove::repo::Repo;
 use prove::suite::{self, Member, Suite};
 use serde_json::{Value, json};
 
+use super::mine::report_format;
 use crate::cli::VERSION;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -31,17 +31,23 @@ pub(super) enum Exchange {
 /// Words of `suite import`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  roleos suite import rows.jsonl --source-root ../repos --test 'python -m pytest --junitxml {report} {files}' --out suites/rows"
+    after_help = "Examples:\n  roleos suite import rows.jsonl --source-root ../repos --test 'python -m pytest --junitxml {report} {files}' --out suites/rows\n  roleos suite import folders --format harbor --out suites/qs"
 )]
 pub struct ImportArgs {
-    /// File of SWE-bench rows.
+    /// File of SWE-bench rows, or folder of Harbor's task folders.
     file: PathBuf,
-    /// Folder with the repositories, `owner__name`, `owner+name` or `name`.
-    #[arg(long, value_name = "DIR")]
-    source_root: PathBuf,
-    /// Test command, with `{files}` and `{report}`.
-    #[arg(long, value_name = "CMD")]
-    test: String,
+    /// Format.
+    #[arg(long, default_value = "swebench")]
+    format: Exchange,
+    /// Folder with the repositories of rows, `owner__name`, `owner+name` or `name`.
+    #[arg(long, value_name = "DIR", required_if_eq("format", "swebench"))]
+    source_root: Option<PathBuf>,
+    /// Test command of rows, with `{files}` and `{report}`.
+    #[arg(long, value_name = "CMD", required_if_eq("format", "swebench"))]
+    test: Option<String>,
+    /// Format of the test report of rows [default: guessed from the test command].
+    #[arg(long, value_name = "FORMAT")]
+    report: Option<String>,
     /// Folder of the new suite.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -64,23 +70,41 @@ pub struct ExportArgs {
     v4: bool,
 }
 
-/// Takes rows in.
+/// Takes tasks in.
 ///
 /// # Errors
-/// The file cannot be read or the suite not written.
+/// The files cannot be read or the suite not written.
 pub(super) fn import(ui: &Ui, args: &ImportArgs) -> Result<Exit, Failure> {
     super::check_is_free(&args.out)?;
-    let format = mine::guess_format(&args.test)
-        .ok_or_else(|| Failure::input("format", "the format of the test report is not known"))?;
+    let mut refused = Vec::new();
+    let members = match args.format {
+        Exchange::Swebench => import_rows(args, &mut refused)?,
+        Exchange::Harbor => import_folders(&args.file, &mut refused)?,
+    };
+    if !members.is_empty() {
+        suite::write(&args.out, "import", VERSION, &members)?;
+    }
+    tell(ui, members.len(), &refused)?;
+    Ok(Exit::of_check(!members.is_empty()))
+}
+
+fn import_rows(args: &ImportArgs, refused: &mut Vec<String>) -> Result<Vec<Member>, Failure> {
+    let (Some(root), Some(test)) = (&args.source_root, &args.test) else {
+        return Err(Failure::input(
+            "usage",
+            "rows need `--source-root` and `--test`",
+        ));
+    };
+    let format = report_format(args.report.as_deref(), test, "--report")?;
     let bytes = files::read(&args.file, MAX_FILE)?;
     let text = String::from_utf8_lossy(&bytes);
-    let (mut members, mut refused) = (Vec::new(), Vec::new());
+    let mut members = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let row: Value = serde_json::from_str(line)
             .map_err(|error| Failure::input("row", format!("a row is no JSON: {error}")))?;
         let name = row.get("repo").and_then(Value::as_str).unwrap_or_default();
-        let source = source_of(&args.source_root, name);
-        let imported = swebench::import(&row, &source.to_string_lossy(), &args.test, format)
+        let source = source_of(root, name);
+        let imported = swebench::import(&row, &source.to_string_lossy(), test, format)
             .map_err(|error| error.to_string());
         let member = imported.and_then(|mut member| {
             let repo = Repo::open(&source).map_err(|error| error.to_string())?;
@@ -102,11 +126,29 @@ pub(super) fn import(ui: &Ui, args: &ImportArgs) -> Result<Exit, Failure> {
             )),
         }
     }
-    if !members.is_empty() {
-        suite::write(&args.out, "import", VERSION, &members)?;
+    Ok(members)
+}
+
+/// Reads the task folders below a folder, or the folder itself if it is one.
+fn import_folders(folder: &Path, refused: &mut Vec<String>) -> Result<Vec<Member>, Failure> {
+    let mut folders = vec![folder.to_owned()];
+    if !folder.join("task.toml").is_file() {
+        let entries = std::fs::read_dir(folder)?.flatten();
+        folders = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.join("task.toml").is_file())
+            .collect();
+        folders.sort();
     }
-    tell(ui, members.len(), &refused)?;
-    Ok(Exit::of_check(!members.is_empty()))
+    let mut members = Vec::new();
+    for folder in folders {
+        let read = |name: &str| files::read(&folder.join(name), MAX_FILE).ok();
+        match harbor::import(&read) {
+            Ok(member) => members.push(member),
+            Err(why) => refused.push(format!("{}: {why}", folder.display())),
+        }
+    }
+    Ok(members)
 }
 
 fn source_of(root: &Path, name: &str) -> PathBuf {
@@ -126,7 +168,7 @@ fn source_of(root: &Path, name: &str) -> PathBuf {
 /// The suite cannot be read or the files not written.
 pub(super) fn export(ui: &Ui, args: &ExportArgs) -> Result<Exit, Failure> {
     let suite = Suite::read(&args.suite)?;
-    let mut lost = Vec::new();
+    let (mut lost, mut left_out) = (Vec::new(), 0);
     match args.format {
         Exchange::Swebench => {
             let dialect = if args.v4 {
@@ -145,18 +187,37 @@ pub(super) fn export(ui: &Ui, args: &ExportArgs) -> Result<Exit, Failure> {
         }
         Exchange::Harbor => {
             for member in &suite.members {
-                write_folder(&suite, member, &args.output.join(&member.task.id))?;
+                match harbor::export(member) {
+                    Ok(written) => write_folder(&suite, member, &written, &args.output)?,
+                    Err(why) => {
+                        lost.push(format!("{}: left out: {why}", member.task.id));
+                        left_out += 1;
+                        continue;
+                    }
+                }
+                if member.task.environment.image.is_empty() {
+                    lost.push(format!(
+                        "{}: its image has no toolchains; the grader does without a canary",
+                        member.task.id
+                    ));
+                }
             }
         }
     }
-    tell(ui, suite.members.len(), &lost)?;
+    tell(ui, suite.members.len() - left_out, &lost)?;
     Ok(Exit::Done)
 }
 
-fn write_folder(suite: &Suite, member: &Member, folder: &Path) -> Result<(), Failure> {
-    for (name, text) in harbor::export(member) {
+fn write_folder(
+    suite: &Suite,
+    member: &Member,
+    written: &[harbor::Written],
+    folders: &Path,
+) -> Result<(), Failure> {
+    let folder = &folders.join(&member.task.id);
+    for (name, bytes) in written {
         files::make_directory(files::parent(&folder.join(name)), Privacy::Shared)?;
-        files::write(&folder.join(name), text.as_bytes(), Privacy::Shared)?;
+        files::write(&folder.join(name), bytes, Privacy::Shared)?;
     }
     let git = |error: base::git::GitError| Failure::input("no_repository", error.to_string());
     let repo = Repo::open(&suite.source(&member.task, None)).map_err(git)?;

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use base::files::{self, Privacy};
 use prove::boxes::Toolchains;
 use prove::envs::Environments;
-use prove::mine::{self, Plan};
+use prove::mine::progress::Progress;
+use prove::mine::{self, Plan, Site};
 use prove::repo::Repo;
 use prove::suite;
 use prove::task::Format;
 use prove::tree::Trees;
+use prove::vendor::vendor;
 use serde_json::{Value, json};
 
 use crate::cli::VERSION;
@@ -32,7 +34,8 @@ Examples:
   roleos suite from-git ../qs --test 'tape {files} > {report}' \\
       --setup 'npm install tape@5' --out suites/qs
   roleos suite from-git . --test 'cargo test --offline {files} > {report} 2>&1' \\
-      --setup 'mkdir -p src && touch src/lib.rs && cargo fetch' --key Cargo.toml")]
+      --setup 'mkdir -p src && touch src/lib.rs && cargo fetch' --key Cargo.toml
+  roleos suite from-git ../qs --test 'tape {files} > {report}' --paths 'lib/**' --vendor --resume")]
 pub struct Args {
     /// Folder of the repository.
     repo: PathBuf,
@@ -60,6 +63,9 @@ pub struct Args {
     /// Only this commit; may be given again.
     #[arg(long, value_name = "ID")]
     commit: Vec<String>,
+    /// Only commits that change source files that match; may be given again.
+    #[arg(long, value_name = "GLOB")]
+    paths: Vec<String>,
     /// Most changed lines of source.
     #[arg(long, value_name = "N", default_value_t = 500)]
     max_lines: u64,
@@ -81,6 +87,15 @@ pub struct Args {
     /// Folder of the new suite [default: `suites/<name>`].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Go on with a run that was interrupted.
+    #[arg(long)]
+    resume: bool,
+    /// Keep commits that are no task although their tests ran, in `invalid` of the suite.
+    #[arg(long)]
+    keep_invalid: bool,
+    /// Put the base trees into the suite, so that it needs no other repository.
+    #[arg(long)]
+    vendor: bool,
 }
 
 /// Does it.
@@ -115,11 +130,20 @@ pub(super) fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
     let trees = Trees::open(&repo, &cache, &work).map_err(git)?;
     let envs = Environments::at(&cache.join("env"), Toolchains::find());
     let progress = ui.progress(plan.limit, "tasks");
-    let mined = mine::mine(&repo, &plan, &envs, &trees, &work, &|_, found, _| {
-        progress.set(found);
-    });
+    let tried = Progress::open(&work.join("tried"), &plan, args.resume)
+        .map_err(|error| Failure::input("resume", format!("mining cannot go on: {error}")))?;
+    let site = Site {
+        envs: &envs,
+        trees: &trees,
+        work: &work,
+        progress: &tried,
+    };
+    let mined = mine::mine(&repo, &plan, site, &|_, found, _| progress.set(found));
+    let mut mined = mined.map_err(git)?;
+    if args.vendor && !mined.members.is_empty() {
+        vendor(&repo, &out, &short, &mut mined.members).map_err(git)?;
+    }
     fs::remove_dir_all(&work).ok();
-    let mined = mined.map_err(git)?;
     let lines: Vec<String> = mined
         .dropped
         .iter()
@@ -136,6 +160,9 @@ pub(super) fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
         .for_each(|one| *reasons.entry(&one.reason).or_default() += 1);
     if !mined.members.is_empty() {
         suite::write(&out, &short, VERSION, &mined.members)?;
+    }
+    if args.keep_invalid && !mined.invalid.is_empty() {
+        suite::write(&out.join("invalid"), &short, VERSION, &mined.invalid)?;
     }
     if ui.json {
         ui.json(&json!({"suite": out, "tasks": mined.members.len(), "dropped": reasons}))?;
@@ -154,15 +181,28 @@ pub(super) fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::of_check(!mined.members.is_empty()))
 }
 
-fn plan(args: &Args, folder: &Path, name: String) -> Result<Plan, Failure> {
-    let format = match &args.format {
-        Some(word) => serde_json::from_value::<Format>(Value::String(word.clone())).ok(),
-        None => mine::guess_format(&args.test),
+/// Returns the format of test reports: the one that `option` names, else what the test command shows.
+///
+/// # Errors
+/// It is not known.
+pub(super) fn report_format(
+    named: Option<&str>,
+    test: &str,
+    option: &str,
+) -> Result<Format, Failure> {
+    let format = match named {
+        Some(word) => serde_json::from_value(Value::String(word.to_owned())).ok(),
+        None => mine::guess_format(test),
     };
-    let format = format.ok_or_else(|| {
-        Failure::input("format", "the format of the test report is not known")
-            .hint("`--format` junit, tap, cargo, gotest-json, mocha-json, jest-json, ctrf or exit")
-    })?;
+    format.ok_or_else(|| {
+        Failure::input("format", "the format of the test report is not known").hint(format!(
+            "name it by `{option}`: junit, tap, cargo, gotest-json, mocha-json, jest-json, ctrf or exit"
+        ))
+    })
+}
+
+fn plan(args: &Args, folder: &Path, name: String) -> Result<Plan, Failure> {
+    let format = report_format(args.format.as_deref(), &args.test, "--format")?;
     Ok(Plan {
         name,
         source: folder.to_string_lossy().into_owned(),
@@ -173,6 +213,7 @@ fn plan(args: &Args, folder: &Path, name: String) -> Result<Plan, Failure> {
         limit: args.limit,
         since: args.since.clone(),
         commits: args.commit.clone(),
+        paths: args.paths.clone(),
         sizes: mine::screen::Sizes {
             max_lines: args.max_lines,
             max_files: args.max_files,

@@ -10,7 +10,7 @@ use witness::replay::{Agreement, OutcomeCheck};
 
 use super::Reading;
 use crate::command::one_bundle::OneBundle;
-use crate::render::replay_view::ReplayView;
+use crate::render::replay_view::{ReplayView, commands};
 use crate::render::{replay_html, replay_text};
 use crate::ui::Ui;
 use crate::{Context, Exit, Failure};
@@ -40,6 +40,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let contents = loaded.contents(&judged)?;
     let file = loaded.file();
     let check = OutcomeCheck::of(contents);
+    let commands = commands(&context.workspace.sessions_dir(), contents);
     let view = ReplayView {
         file: &file,
         verdict: judged.verdict(),
@@ -48,6 +49,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         sha256: base::digest(judged.bytes()),
         contents,
         check: &check,
+        commands: &commands,
     };
     if let Some(page) = &args.html {
         let html = replay_html::page(&view)

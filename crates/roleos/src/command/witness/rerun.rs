@@ -113,20 +113,25 @@ fn grade_again(
     let task = fact(None, contents, field::SUITE_TASK, "--suite")?;
     let diff = contents.section(Tag::Diff).unwrap_or_default();
     let repositories = args.repo.as_deref();
-    let graded = prove::rerun::rerun(
-        Path::new(suite),
-        repositories,
-        &cache()?,
-        task,
-        digest,
-        diff,
-    )
-    .map_err(|why| {
+    let cache = cache()?;
+    // A suite that was named, or that is still where it was, comes first; the bundle's own tests are enough without it.
+    let alone = contents.extensions().test_patch.as_ref();
+    let alone = alone.filter(|_| args.suite.is_none() && !Path::new(suite).exists());
+    let graded = match alone {
+        Some(parts) => {
+            ui.note(format_args!(
+                "{DIM}the suite is gone; the tests of the bundle are used{DIM:#}"
+            ));
+            prove::rerun::rerun_alone(parts, Path::new(suite), repositories, &cache, diff)
+        }
+        None => prove::rerun::rerun(Path::new(suite), repositories, &cache, task, digest, diff),
+    };
+    let graded = graded.map_err(|why| {
         Failure::refused(
             "cannot_grade",
             format!("the task cannot be graded again: {why}"),
         )
-        .hint("name the suite with `--suite`")
+        .hint("name the suite with `--suite`, or the folder of the repositories with `--repo`")
     })?;
     let (cause, outcome) = (graded.verdict.cause, graded.verdict.outcome());
     let rerun = Rerun {

@@ -156,6 +156,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         ui.note(format_args!("{DIM}made a new {algorithm} key{DIM:#}"));
     }
     let sealed = context.store.seal(builder, &keys)?;
+    crate::command::ship::start(context);
     super::note_repairs(ui, &sealed.repaired);
     if ui.json {
         ui.json(&json!({

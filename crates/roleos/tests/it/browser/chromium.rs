@@ -164,8 +164,9 @@ impl Browser {
         if !scripts {
             options["prefs"] = json!({ "profile.managed_default_content_settings.javascript": 2 });
         }
-        let wanted =
-            json!({ "capabilities": { "alwaysMatch": { "goog:chromeOptions": options } } });
+        let wanted = json!({ "capabilities": { "alwaysMatch": {
+                "goog:chromeOptions": options, "goog:loggingPrefs": { "browser": "ALL" },
+            } } });
         let opened = driver.call("POST", "/session", &wanted).unwrap();
         Self {
             session: opened["sessionId"].as_str().unwrap().to_owned(),
@@ -284,7 +285,13 @@ impl Browser {
 
     #[track_caller]
     pub(super) fn write(&self, field: &str, text: &str) {
-        self.with(&format!("//*[@name=\"{field}\"]"), |element| {
+        self.write_in("", field, text);
+    }
+
+    /// Writes into a field of a form.
+    #[track_caller]
+    pub(super) fn write_in(&self, form: &str, field: &str, text: &str) {
+        self.with(&format!("{form}//*[@name=\"{field}\"]"), |element| {
             self.try_call("POST", &format!("element/{element}/clear"), &json!({}))?;
             self.try_call(
                 "POST",
@@ -292,6 +299,15 @@ impl Browser {
                 &json!({ "text": text }),
             )
         });
+    }
+
+    /// Ticks one of the values of a filter, which opens first.
+    #[track_caller]
+    pub(super) fn tick(&self, form: &str, field: &str, value: &str) {
+        let chooser = format!("{form}//details[.//input[@name=\"{field}\"]]");
+        self.click(&format!("{chooser}/summary"));
+        self.click(&format!("{chooser}//input[@value=\"{value}\"]"));
+        self.click(&format!("{chooser}/summary"));
     }
 
     /// Chooses an option of a list within a form.
@@ -302,13 +318,24 @@ impl Browser {
         ));
     }
 
-    /// Nothing stands out of the page to the side, and axe-core finds nothing serious or critical.
+    /// Nothing stands out of the page to the side, no table is cut off, the console has no error, and axe-core finds nothing
+    /// serious or critical.
     #[track_caller]
     pub(super) fn is_fit_for_everybody(&self, what: &str) {
         let script =
             "const page = document.documentElement; return page.scrollWidth - page.clientWidth";
         let wide = self.call("execute/sync", &json!({ "script": script, "args": [] }));
         assert_eq!(wide, 0, "{what} is wider than the screen");
+        let cut = self.call("execute/sync", &json!({ "script": CUT_OFF, "args": [] }));
+        assert_eq!(cut, json!([]), "{what}: a table is cut off");
+        let told = self.call("se/log", &json!({ "type": "browser" }));
+        let told = told.as_array().unwrap().iter();
+        // A page that is not there is what was asked for.
+        let is_error = |line: &&Value| {
+            line["level"] == "SEVERE" && !line["message"].to_string().contains("status of 404")
+        };
+        let errors: Vec<_> = told.filter(is_error).collect();
+        assert!(errors.is_empty(), "{what}: {errors:#?}");
         let script = format!("{}\n{LOOK}", axe());
         let found = self.call("execute/async", &json!({ "script": script, "args": [] }));
         assert_eq!(found["bad"], json!([]), "{what}: {found:#}");
@@ -349,6 +376,11 @@ impl Browser {
         assert!(decode.wait().unwrap().success());
     }
 }
+
+/// Names the tables that are wider than the place that they have; code and charts may be moved to the side.
+const CUT_OFF: &str = "return [...document.querySelectorAll('.scroll')]\
+    .filter((one) => one.querySelector('table') && !one.closest('.replay') && one.scrollWidth > one.clientWidth + 1)\
+    .map((one) => one.getAttribute('aria-label') + ' ' + one.scrollWidth + ' > ' + one.clientWidth)";
 
 /// Behind axe-core's own script.
 const LOOK: &str = r"

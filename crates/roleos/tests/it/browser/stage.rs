@@ -99,6 +99,7 @@ impl Stage {
         terminal.expects("(works once)");
         let told = up(&workspace);
         has_read_all(told["address"].as_str().unwrap());
+        ask_role(told["address"].as_str().unwrap());
         Self {
             origin: format!("http://{}", told["address"].as_str().unwrap()),
             pid: Pid::from_raw(i32::try_from(told["pid"].as_u64().unwrap()).unwrap()).unwrap(),
@@ -153,6 +154,24 @@ fn has_read_all(address: &str) {
         assert!(begun.elapsed() < Duration::from_secs(60), "{answer}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A request of a client to the role, which leaves a receipt.
+fn ask_role(address: &str) {
+    let body = json!({
+        "model": "role:labeller", "messages": [{ "role": "user", "content": "one" }],
+    });
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 fn git(folder: &Path, words: &[&str]) {

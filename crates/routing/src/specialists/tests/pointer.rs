@@ -1,6 +1,7 @@
 //! Versions that enter, are promoted and rolled back, and crashes in between.
 
 use super::*;
+use ::specialist::event::Event;
 
 /// Puts the files as a crash leaves them after `steps` of the three steps of a promotion to `v2`.
 fn interrupted(place: &Place, logged: bool, by_hand: bool) -> Recovered {
@@ -16,7 +17,9 @@ fn interrupted(place: &Place, logged: bool, by_hand: bool) -> Recovered {
     let note = json!({ "event": event.line(), "before": hex::encode(base::digest(&before)), "after": after.print() });
     place.write(&specialists.pending_path(), &note.to_string());
     if logged {
-        specialists.note(&place.paths.events, &event, true).unwrap();
+        specialists
+            .note(crate::shared::Log::Events, &event, true)
+            .unwrap();
     }
     if by_hand {
         let text = Registry::parse(&before).with_active(ROLE, None).print();
@@ -65,7 +68,9 @@ fn reading_the_registry_settles_what_a_crash_left() {
     let event = Event::new(Kind::Promote, ROLE, "t", json!({}));
     let note = json!({ "event": event.line(), "before": hex::encode(base::digest(&before)), "after": after.print() });
     place.write(&specialists.pending_path(), &note.to_string());
-    specialists.note(&place.paths.events, &event, true).unwrap();
+    specialists
+        .note(crate::shared::Log::Events, &event, true)
+        .unwrap();
     assert_eq!(serve(&specialists).version.as_deref(), Some("v2"));
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use specialist::contract::Usage;
 
 use super::Dialect;
-use crate::problem::{dated, json_response};
+use web::problem::{dated, json_response};
 
 /// Characters in one piece of a streamed answer.
 const PIECE: usize = 80;

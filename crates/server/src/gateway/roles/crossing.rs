@@ -4,9 +4,9 @@
 use base::config::specialist::Kind;
 use serde_json::{Map, Value};
 
-use crate::fallback::Beside;
 use crate::gateway::chat::{self, Dialect};
 use crate::gateway::receipt::shortened;
+use upstream::fallback::Beside;
 
 /// What is said elsewhere in a question, and what only concerns the way back.
 const KNOWN: [&str; 15] = [

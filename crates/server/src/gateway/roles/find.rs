@@ -9,8 +9,8 @@ use roles::catalog::Directory;
 use roles::installed_roles::Roles;
 
 use crate::gateway::receipt::shortened;
-use crate::problem::Problem;
 use crate::up::App;
+use web::problem::Problem;
 
 /// A role that somebody knows.
 #[derive(Clone, Debug)]

@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 
 use super::crossing::{self, Crossing};
 use super::{Role, aside, verified};
-use crate::fallback::{FallbackError, Prompt, Said};
 use crate::gateway::chat::{self, Dialect, Reply};
 use crate::gateway::client;
 use crate::gateway::proxy::{Whole, forward_edited, receipt_headers};
 use crate::gateway::receipt::{ESTIMATED, Entry, shortened};
 use crate::gateway::scan::Edits;
 use crate::gateway::upstream::Upstream;
-use crate::problem::{Problem, json_response};
 use crate::up::App;
+use upstream::fallback::{FallbackError, Prompt, Said};
+use web::problem::{Problem, json_response};
 
 /// The general model, with the client's own bytes where it speaks the client's API.
 pub(super) async fn answer(

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use routing::specialists::Asked;
 use specialist::gate::Reason;
 
-use crate::agreement::Judging;
-use crate::contest;
-use crate::dispatch::{Answer, Dispatcher};
-use crate::fallback::Beside;
 use crate::gateway::ring::Ring;
 use crate::gateway::{background, learn};
 use crate::up::App;
+use upstream::agreement::Judging;
+use upstream::contest;
+use upstream::dispatch::{Answer, Dispatcher};
+use upstream::fallback::Beside;
 
 /// What came of it.
 #[derive(Debug)]

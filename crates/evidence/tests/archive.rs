@@ -1,0 +1,431 @@
+//! The archive of evidence over the files of a workspace: once, in order, with proofs, and without loss on the way elsewhere.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on says so by panicking"
+)]
+
+use std::sync::Arc;
+use std::thread;
+
+use base::workspace::Workspace;
+use evidence::archive::files::FilesArchive;
+use evidence::archive::intake::{Answer, Intake, Refused};
+use evidence::archive::people::{Act, CodeHash, Role, Token, hash_of};
+use evidence::archive::shipment::Packer;
+use evidence::archive::{Archive, LogName};
+use witness::builder::Builder;
+use witness::key::SigningKey;
+use witness::ledger::Leaf;
+use witness::policy::Policy;
+use witness::scorecard::{Filter, GroupBy, Wanted};
+use witness::wire::{Mode, Outcome, TaskId};
+
+fn key(number: u8) -> SigningKey {
+    SigningKey::new(&[number; 32])
+}
+
+fn act(what: &str) -> Act {
+    Act::now("anna", what, "subject", "a test")
+}
+
+/// A bundle of a task, with facts that differ from task to task.
+fn bundle(number: u64, signer: &SigningKey) -> Vec<u8> {
+    let created = 1_767_225_600_000_000_000 + number * 86_400_000_000_000 / 4;
+    let task = TaskId(u128::from(number).to_be_bytes());
+    let mut builder = Builder::new(task, Policy::of_mode(Mode::Autonomous), created);
+    builder.spec(format!("task {number}"));
+    builder.provenance(
+        "model",
+        ["small", "large"][usize::from(number.is_multiple_of(3))],
+    );
+    if number % 4 != 1 {
+        builder.provenance("role", "editor").diff("+1\n");
+    }
+    if number.is_multiple_of(5) {
+        builder.test_log(
+            "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n",
+        );
+        builder.outcome(Outcome::Solved);
+    } else if number % 5 == 1 {
+        builder.outcome(Outcome::Failed);
+    }
+    builder.build(None, Some(signer)).unwrap()
+}
+
+fn shipment(numbers: std::ops::Range<u64>, signer: &SigningKey, seen: u64) -> Arc<[u8]> {
+    let mut packer = Packer::new(seen);
+    for number in numbers {
+        assert!(packer.bundle(&bundle(number, signer)));
+    }
+    packer.sign(signer).into()
+}
+
+/// Runs a test over a fresh archive.
+fn over_files(check: impl Fn(&Arc<dyn Archive>)) {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = Workspace::at(folder.path()).unwrap();
+    let files: Arc<dyn Archive> = Arc::new(FilesArchive::of(&workspace, 1 << 28));
+    check(&files);
+}
+
+fn is_stored(answer: &Answer) -> bool {
+    matches!(
+        answer,
+        Answer::Kept {
+            is_known: false,
+            proof: Some(_)
+        }
+    )
+}
+
+fn is_known(answer: &Answer) -> bool {
+    matches!(
+        answer,
+        Answer::Kept {
+            is_known: true,
+            proof: Some(_)
+        }
+    )
+}
+
+#[test]
+fn bundles_are_kept_once_and_proved_by_one_growing_ledger() {
+    over_files(|archive| {
+        let intake = Intake::of(Arc::clone(archive));
+        let signer = key(1);
+        let refused = intake.take(&shipment(0..3, &signer, 0)).unwrap_err();
+        assert!(matches!(refused, Refused::UnknownKey(_)), "{refused}");
+        assert!(
+            archive
+                .enroll(&signer.public(), "one", &act("key.enroll"))
+                .unwrap()
+        );
+        assert!(
+            !archive
+                .enroll(&signer.public(), "one", &act("key.enroll"))
+                .unwrap()
+        );
+        let first = intake.take(&shipment(0..300, &signer, 0)).unwrap();
+        assert!(first.answers.iter().all(is_stored));
+        let earlier = first.checkpoint.unwrap();
+        let second = intake.take(&shipment(298..310, &signer, 300)).unwrap();
+        assert!(second.answers[..2].iter().all(is_known));
+        assert!(second.answers[2..].iter().all(is_stored));
+        let identity = archive.identity().unwrap();
+        assert_eq!(identity.size, 310);
+        for (place, answer) in second.answers.iter().enumerate() {
+            let Answer::Kept {
+                proof: Some(proof), ..
+            } = answer
+            else {
+                panic!("{answer:?}");
+            };
+            let number = 298 + u64::try_from(place).unwrap();
+            let leaf = leaf_of(&bundle(number, &signer));
+            let included = proof.verify(&leaf, &identity.keys).unwrap();
+            assert_eq!(included.index(), number);
+            assert_eq!(included.attested().checkpoint().size(), 310);
+        }
+        let earlier = earlier.verify(&identity.keys).unwrap();
+        let growth = second.growth.unwrap();
+        let grown = growth.verify(earlier.checkpoint(), &identity.keys).unwrap();
+        assert_eq!(grown.checkpoint().size(), 310);
+        assert!(archive.growth(311).is_err());
+        assert!(archive.growth(310).unwrap().is_none());
+        // Other bytes of a task that is there.
+        let other = {
+            let mut packer = Packer::new(0);
+            let task = TaskId(7_u128.to_be_bytes());
+            let mut builder = Builder::new(task, Policy::of_mode(Mode::Autonomous), 1);
+            builder.spec("another");
+            assert!(packer.bundle(&builder.build(None, Some(&signer)).unwrap()));
+            packer.sign(&signer)
+        };
+        let taken = intake.take(&other.into()).unwrap();
+        assert!(matches!(
+            taken.answers[..],
+            [Answer::Refused { code: "taken", .. }]
+        ));
+        let task = TaskId(5_u128.to_be_bytes());
+        assert_eq!(archive.bundle(task).unwrap().unwrap(), bundle(5, &signer));
+        let mut seen = Vec::new();
+        archive
+            .each_bundle(290, &mut |kept| {
+                assert_eq!(kept.bytes.unwrap(), bundle(kept.index, &signer));
+                seen.push(kept.index);
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(seen, (290..310).collect::<Vec<u64>>());
+        assert!(
+            archive
+                .dismiss_key(signer.public().id(), &act("key.dismiss"))
+                .unwrap()
+        );
+        assert!(intake.take(&shipment(0..1, &signer, 0)).is_err());
+    });
+}
+
+fn leaf_of(bytes: &[u8]) -> Leaf {
+    let bundle =
+        witness::bundle::Bundle::parse(bytes, witness::bundle::Strictness::Strict).unwrap();
+    let header = bundle.claims().header();
+    Leaf {
+        task_id: header.task_id,
+        created_ns: header.created_ns,
+        bundle_sha256: base::digest(bytes),
+    }
+}
+
+#[test]
+fn many_machines_at_once_make_one_ledger_without_a_gap() {
+    over_files(|archive| {
+        let intake = Intake::of(Arc::clone(archive));
+        for number in 1..=4 {
+            archive
+                .enroll(&key(number).public(), "m", &act("key.enroll"))
+                .unwrap();
+        }
+        thread::scope(|scope| {
+            for number in 1..=4_u8 {
+                let intake = &intake;
+                scope.spawn(move || {
+                    let start = u64::from(number) * 1000;
+                    for batch in 0..5 {
+                        let from = start + batch * 10;
+                        // Each batch twice, as a client does that missed the answer.
+                        for _ in 0..2 {
+                            let taken = intake
+                                .take(&shipment(from..from + 10, &key(number), 0))
+                                .unwrap();
+                            assert!(
+                                taken
+                                    .answers
+                                    .iter()
+                                    .all(|one| is_stored(one) || is_known(one))
+                            );
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(archive.identity().unwrap().size, 200);
+        let mut tasks = Vec::new();
+        archive
+            .each_bundle(0, &mut |kept| {
+                assert_eq!(kept.index, tasks.len() as u64);
+                tasks.push(kept.leaf.task_id);
+                Ok(())
+            })
+            .unwrap();
+        tasks.sort();
+        tasks.dedup();
+        assert_eq!(tasks.len(), 200);
+    });
+}
+
+#[test]
+fn groups_and_filters_add_up() {
+    let wanted = [
+        Wanted::default(),
+        Wanted {
+            all: true,
+            ..Wanted::default()
+        },
+        Wanted {
+            by: GroupBy::parse("model"),
+            ..Wanted::default()
+        },
+        Wanted {
+            by: GroupBy::parse("week"),
+            all: true,
+            ..Wanted::default()
+        },
+        Wanted {
+            by: GroupBy::parse("role"),
+            ..Wanted::default()
+        },
+        Wanted {
+            by: GroupBy::parse("mode"),
+            ..Wanted::default()
+        },
+        Wanted {
+            filter: Filter {
+                role: Some("editor".to_owned()),
+                since_ns: Some(1_767_225_600_000_000_000 + 86_400_000_000_000),
+                ..Filter::default()
+            },
+            ..Wanted::default()
+        },
+        Wanted {
+            filter: Filter {
+                model: Some("it's".to_owned()),
+                ..Filter::default()
+            },
+            ..Wanted::default()
+        },
+    ];
+    let reports = std::sync::Mutex::new(Vec::new());
+    over_files(|archive| {
+        let signer = key(1);
+        archive
+            .enroll(&signer.public(), "one", &act("key.enroll"))
+            .unwrap();
+        Intake::of(Arc::clone(archive))
+            .take(&shipment(0..100, &signer, 0))
+            .unwrap();
+        let of = |wanted| archive.scorecard(wanted).unwrap();
+        reports
+            .lock()
+            .unwrap()
+            .push(wanted.iter().map(of).collect::<Vec<_>>());
+    });
+    let reports = reports.into_inner().unwrap();
+    let [first, all, models, ..] = &reports[0][..] else {
+        panic!()
+    };
+    assert!(first.all.total_tasks > 50 && all.all.total_tasks == 100);
+    assert_eq!(models.groups.len(), 2);
+}
+
+#[test]
+fn lines_of_each_writer_are_kept_once() {
+    over_files(|archive| {
+        let intake = Intake::of(Arc::clone(archive));
+        let send = |signer: &SigningKey, lines: &[(&str, u64, &str)]| {
+            archive
+                .enroll(&signer.public(), "m", &act("key.enroll"))
+                .unwrap();
+            let mut packer = Packer::new(0);
+            for (log, number, text) in lines {
+                assert!(packer.line(&LogName::parse(log).unwrap(), *number, text.as_bytes()));
+            }
+            let answers = intake.take(&packer.sign(signer).into()).unwrap().answers;
+            let said = |answer: &Answer| match answer {
+                Answer::Kept { is_known, .. } => {
+                    if *is_known {
+                        "known"
+                    } else {
+                        "stored"
+                    }
+                }
+                Answer::Refused { code, .. } => *code,
+            };
+            answers.iter().map(said).collect::<Vec<_>>()
+        };
+        let lines = [
+            ("runs", 0, "{\"a\":1}"),
+            ("runs", 1, "{}"),
+            ("decisions/s", 0, "{}"),
+        ];
+        assert_eq!(send(&key(1), &lines), ["stored"; 3]);
+        assert_eq!(send(&key(1), &lines), ["known"; 3]);
+        assert_eq!(send(&key(2), &lines), ["stored"; 3]);
+        assert_eq!(send(&key(1), &[("runs", 1, "{\"b\":2}")]), ["taken"]);
+        let mut seen = Vec::new();
+        archive
+            .each_line(&mut |line| {
+                seen.push((
+                    line.writer,
+                    line.log.as_str().to_owned(),
+                    line.number,
+                    line.text.bytes().to_vec(),
+                ));
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(seen.len(), 6);
+        seen.dedup();
+        assert!(seen.is_sorted());
+    });
+}
+
+#[test]
+fn tokens_and_codes_work_once_and_every_act_is_noted() {
+    over_files(|archive| {
+        let (token, secret) = Token::create("ci", Role::Agent, &act("token.create")).unwrap();
+        archive.add_token(&token, &act("token.create")).unwrap();
+        assert!(archive.add_token(&token, &act("token.create")).is_err());
+        let known = archive.tokens().unwrap();
+        assert!(known[0].is_opened_by(&hash_of(&secret)));
+        assert!(archive.revoke_token("ci", &act("token.revoke")).unwrap());
+        assert!(!archive.revoke_token("ci", &act("token.revoke")).unwrap());
+        assert!(!archive.tokens().unwrap()[0].is_opened_by(&hash_of(&secret)));
+        let (code, _) = CodeHash::create().unwrap();
+        let until = base::clock::now_ns() + 1_000_000_000_000;
+        archive.offer_code(&code, until, &act("key.code")).unwrap();
+        assert_eq!(archive.use_code(&code, until + 1).unwrap(), None);
+        assert_eq!(
+            archive.use_code(&code, until - 1).unwrap().as_deref(),
+            Some("anna")
+        );
+        assert_eq!(archive.use_code(&code, until - 1).unwrap(), None);
+        archive.note(&act("login")).unwrap();
+        let acts = archive.acts(100).unwrap();
+        let names: Vec<&str> = acts.iter().map(|act| act.what.as_str()).collect();
+        assert_eq!(names, ["token.create", "token.revoke", "key.code", "login"]);
+        assert_eq!(archive.acts(1).unwrap()[0].what, "login");
+    });
+}
+
+/// From one archive to another and back: the same bundles, lines, machines and tokens, and the same root.
+#[test]
+fn an_archive_moves_elsewhere_and_back_without_loss() {
+    use evidence::archive::migrate::copy;
+    let folders: Vec<_> = (0..2).map(|_| tempfile::tempdir().unwrap()).collect();
+    let files = |number: usize| {
+        let workspace = Workspace::at(folders[number].path()).unwrap();
+        FilesArchive::of(&workspace, 1 << 28)
+    };
+    let source: Arc<dyn Archive> = Arc::new(files(0));
+    let signer = key(1);
+    source
+        .enroll(&signer.public(), "one", &act("key.enroll"))
+        .unwrap();
+    let (token, _) = Token::create("ci", Role::Viewer, &act("token.create")).unwrap();
+    source.add_token(&token, &act("token.create")).unwrap();
+    let intake = Intake::of(Arc::clone(&source));
+    intake.take(&shipment(0..300, &signer, 0)).unwrap();
+    let mut packer = Packer::new(0);
+    assert!(packer.line(&LogName::runs(), 3, b"{\"a\":1}"));
+    intake.take(&packer.sign(&signer).into()).unwrap();
+    let third = tempfile::tempdir().unwrap();
+    let database = FilesArchive::of(&Workspace::at(third.path()).unwrap(), 1 << 28);
+    let there = copy(source.as_ref(), &database, &act("migrate")).unwrap();
+    assert_eq!(
+        (there.bundles, there.lines, there.machines, there.tokens),
+        (300, 1, 1, 1)
+    );
+    // Begun again, it changes nothing.
+    assert_eq!(
+        copy(source.as_ref(), &database, &act("migrate")).unwrap(),
+        there
+    );
+    let target = files(1);
+    assert_eq!(copy(&database, &target, &act("migrate")).unwrap(), there);
+    let mut both = Vec::new();
+    for archive in [source.as_ref(), &target] {
+        let mut all = Vec::new();
+        archive
+            .each_bundle(0, &mut |kept| {
+                all.push((kept.leaf, kept.bytes));
+                Ok(())
+            })
+            .unwrap();
+        both.push(all);
+    }
+    assert_eq!(both[0], both[1]);
+    // A target that has something else is refused.
+    let other = tempfile::tempdir().unwrap();
+    let other = FilesArchive::of(&Workspace::at(other.path()).unwrap(), 1 << 28);
+    let other: Arc<dyn Archive> = Arc::new(other);
+    other
+        .enroll(&signer.public(), "one", &act("key.enroll"))
+        .unwrap();
+    Intake::of(Arc::clone(&other))
+        .take(&shipment(500..501, &signer, 0))
+        .unwrap();
+    assert!(copy(source.as_ref(), other.as_ref(), &act("migrate")).is_err());
+}

@@ -1,0 +1,84 @@
+//! The settings file's store, opened once per process.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use ::routing::shared::{Shared, SharedError};
+use ::routing::specialists::Specialists;
+use base::config::store::Store;
+use base::environment;
+use base::workspace::Workspace;
+
+use crate::address::Address;
+use crate::pool::Team;
+use crate::routing::Routing;
+
+/// The file beside the workspace's own in which lines wait while the store is away.
+const QUEUE: &str = "team-queue.jsonl";
+
+/// Stores that are open, by URL and queue.
+static OPEN: Mutex<BTreeMap<(String, std::path::PathBuf), Weak<Routing>>> =
+    Mutex::new(BTreeMap::new());
+
+/// Reads the address of a store that is set.
+fn address(set: &Store) -> Result<Address, SharedError> {
+    let failed = |detail: String| SharedError {
+        detail,
+        is_away: false,
+    };
+    let password = match set.password_env.as_str() {
+        "" => None,
+        name => Some(environment::secret(name).ok_or_else(|| {
+            failed(format!(
+                "`store.password_env` names `{name}`, which is not set"
+            ))
+        })?),
+    };
+    let password = password
+        .as_ref()
+        .map(|secret| secret.reveal().to_string_lossy());
+    Address::parse(&set.url, password.as_deref()).map_err(|error| failed(error.to_string()))
+}
+
+/// Opens the database that is set; `None` where there is none. The tables are made or checked on first use.
+///
+/// # Errors
+/// The settings cannot be used.
+pub fn open(set: &Store) -> Result<Option<Team>, SharedError> {
+    if set.url.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Team::new(address(set)?)?))
+}
+
+/// Puts specialists into the store that is set; without one they stay in their files.
+///
+/// # Errors
+/// The settings cannot be used.
+pub fn attach(
+    specialists: Specialists,
+    workspace: &Workspace,
+    set: &Store,
+) -> Result<Specialists, SharedError> {
+    let queue = workspace.role_os_dir().join(QUEUE);
+    let Some(routing) = routing(set, &queue)? else {
+        return Ok(specialists);
+    };
+    let shared: Arc<dyn Shared> = routing;
+    Ok(specialists.with_shared(shared))
+}
+
+fn routing(set: &Store, queue: &Path) -> Result<Option<Arc<Routing>>, SharedError> {
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (set.url.clone(), queue.to_owned());
+    if let Some(known) = open.get(&key).and_then(Weak::upgrade) {
+        return Ok(Some(known));
+    }
+    let Some(team) = self::open(set)? else {
+        return Ok(None);
+    };
+    let routing = Arc::new(Routing::new(team, queue)?);
+    open.insert(key, Arc::downgrade(&routing));
+    Ok(Some(routing))
+}

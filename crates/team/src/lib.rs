@@ -1,0 +1,22 @@
+//! The store that a team shares: one PostgreSQL database for every `roleos up` and every machine of a team.
+//!
+//! [`Address`] is the URL that the user gave, checked; [`Team`] is the database behind it: a small pool of connections and
+//! the tables that `migrations` keeps current. What stands in the tables is the matter of the modules that own them.
+//! Rules and printing are not; this crate acts on rows.
+
+mod address;
+mod attach;
+mod error;
+mod migrations;
+mod pool;
+mod routing;
+#[cfg(feature = "throwaway")]
+pub mod throwaway;
+mod tls;
+
+pub use address::{Address, AddressError, Mode};
+pub use attach::{attach, open};
+pub use error::TeamError;
+pub use pool::{Connection, Team};
+pub use postgres;
+pub use routing::Routing;

@@ -1,0 +1,306 @@
+//! A few connections that are made when they are needed and used again. Calls wait; they belong on threads that may.
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use postgres::Client;
+use tokio::runtime::Handle;
+
+use crate::address::Address;
+use crate::error::TeamError;
+use crate::migrations;
+use crate::tls::Tls;
+
+/// Most connections of one process, so that a hundred replicas fit on one server.
+const MOST: usize = 6;
+
+/// How long a caller waits for a connection.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long a statement may take.
+const STATEMENT: Duration = Duration::from_secs(30);
+
+/// A connection that was not used for so long is looked at before it is used: the server may have gone meanwhile, and
+/// nothing reads the connection while it is idle.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// How long the other end may be silent before the system asks whether it is there.
+const SILENT: Duration = Duration::from_secs(30);
+
+/// After a connection failed, the next callers hear the same for so long instead of waiting themselves.
+const BACK_OFF: Duration = Duration::from_millis(500);
+
+/// The database of a team. Clones share the connections.
+#[derive(Clone)]
+pub struct Team {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    address: Address,
+    tls: Option<Tls>,
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    idle: Vec<(Client, Instant)>,
+    open: usize,
+    is_migrated: bool,
+    failed: Option<(Instant, String)>,
+}
+
+impl fmt::Debug for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Team({})", self.inner.address)
+    }
+}
+
+impl Team {
+    /// Prepares the store; the database may be away. Tables are made or checked on the first connection.
+    ///
+    /// # Errors
+    /// TLS cannot be prepared.
+    pub fn new(mut address: Address) -> Result<Self, TeamError> {
+        let tls = Tls::of(address.mode())?;
+        let config = &mut address.config;
+        config
+            .connect_timeout(CONNECT)
+            .tcp_user_timeout(STATEMENT)
+            .keepalives_idle(SILENT)
+            .application_name("roleos");
+        let timeouts = format!(
+            "-c statement_timeout={0} -c lock_timeout={0} -c idle_in_transaction_session_timeout={1}",
+            STATEMENT.as_millis(),
+            2 * STATEMENT.as_millis()
+        );
+        let options = match config.get_options() {
+            Some(own) => format!("{timeouts} {own}"),
+            None => timeouts,
+        };
+        config.options(&options);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                address,
+                tls,
+                state: Mutex::default(),
+                freed: Condvar::new(),
+            }),
+        })
+    }
+
+    /// Prepares the store and makes or checks its tables now.
+    ///
+    /// # Errors
+    /// The database is away, or its tables are not ours to use.
+    pub fn open(address: Address) -> Result<Self, TeamError> {
+        let team = Self::new(address)?;
+        team.with(|_| Ok(()))?;
+        Ok(team)
+    }
+
+    /// The database, without a password.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.inner.address.to_string()
+    }
+
+    /// Runs an act on a connection. After an error the connection is not used again, so a transaction that was left open
+    /// ends with it.
+    ///
+    /// # Errors
+    /// The database is away or refused.
+    pub fn with<T: Send>(
+        &self,
+        act: impl FnOnce(&mut Client) -> Result<T, postgres::Error> + Send,
+    ) -> Result<T, TeamError> {
+        let mut connection = self.connection()?;
+        let done = connection.run(act)?;
+        connection.give_back();
+        Ok(done)
+    }
+
+    /// Takes a connection. Dropped without [`Connection::give_back`] it is closed, and what it began is rolled back.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub fn connection(&self) -> Result<Connection, TeamError> {
+        let client = Some(aside(|| self.inner.take())?);
+        let inner = Arc::clone(&self.inner);
+        Ok(Connection { inner, client })
+    }
+
+    /// An error of the driver, as one of ours.
+    #[must_use]
+    pub fn error(&self, error: &postgres::Error) -> TeamError {
+        TeamError::of(self.name(), error)
+    }
+
+    /// An error about what stands in a row.
+    #[must_use]
+    pub fn damaged(&self, detail: impl fmt::Display) -> TeamError {
+        TeamError::Damaged {
+            address: self.name(),
+            detail: detail.to_string(),
+        }
+    }
+}
+
+impl Inner {
+    fn take(&self) -> Result<Client, TeamError> {
+        let began = Instant::now();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some((client, since)) = state.idle.pop() {
+                drop(state);
+                if let Some(client) = alive(client, since) {
+                    return Ok(client);
+                }
+                state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                state.open = state.open.saturating_sub(1);
+                continue;
+            }
+            if let Some((when, detail)) = &state.failed
+                && when.elapsed() < BACK_OFF
+            {
+                return Err(TeamError::Away {
+                    address: self.address.to_string(),
+                    detail: detail.clone(),
+                });
+            }
+            if state.open < MOST {
+                state.open += 1;
+                let is_migrated = state.is_migrated;
+                drop(state);
+                return self.connect(is_migrated);
+            }
+            let Some(left) = WAIT.checked_sub(began.elapsed()) else {
+                return Err(TeamError::Busy {
+                    address: self.address.to_string(),
+                    waited: WAIT,
+                });
+            };
+            let waited = self.freed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn connect(&self, is_migrated: bool) -> Result<Client, TeamError> {
+        let name = || self.address.to_string();
+        let connected = match &self.tls {
+            Some(tls) => self.address.config.connect(tls.clone()),
+            None => self.address.config.connect(postgres::NoTls),
+        };
+        let connected = connected
+            .map_err(|error| TeamError::of(name(), &error))
+            .and_then(|mut client| {
+                if !is_migrated {
+                    migrations::apply(&mut client, &name())?;
+                }
+                Ok(client)
+            });
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &connected {
+            Ok(_) => {
+                state.is_migrated = true;
+                state.failed = None;
+            }
+            Err(error) => {
+                state.open = state.open.saturating_sub(1);
+                if let TeamError::Away { detail, .. } = error {
+                    state.failed = Some((Instant::now(), detail.clone()));
+                    // The others are of the same server.
+                    state.open = state.open.saturating_sub(state.idle.len());
+                    state.idle.clear();
+                }
+                self.freed.notify_one();
+            }
+        }
+        connected
+    }
+}
+
+/// Runs an act that waits. A thread of an async runtime may not, so there it waits for another thread that does.
+fn aside<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+    if Handle::try_current().is_err() {
+        return act();
+    }
+    thread::scope(|scope| match scope.spawn(act).join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// Returns a connection that can be used.
+fn alive(mut client: Client, since: Instant) -> Option<Client> {
+    if client.is_closed() {
+        return None;
+    }
+    if since.elapsed() > IDLE {
+        client.is_valid(Duration::from_secs(2)).ok()?;
+    }
+    Some(client)
+}
+
+/// A connection in use.
+pub struct Connection {
+    inner: Arc<Inner>,
+    client: Option<Client>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Connection({})", self.inner.address)
+    }
+}
+
+impl Connection {
+    /// Runs an act on the connection.
+    ///
+    /// # Errors
+    /// The database is away or refused.
+    pub fn run<T: Send>(
+        &mut self,
+        act: impl FnOnce(&mut Client) -> Result<T, postgres::Error> + Send,
+    ) -> Result<T, TeamError> {
+        let address = || self.inner.address.to_string();
+        let Some(client) = self.client.as_mut() else {
+            return Err(TeamError::Damaged {
+                address: address(),
+                detail: "a connection is used that was given back".to_owned(),
+            });
+        };
+        aside(|| act(client)).map_err(|error| TeamError::of(address(), &error))
+    }
+
+    /// Lets others use it. Nothing may be under way on it.
+    pub fn give_back(mut self) {
+        if let Some(client) = self.client.take_if(|client| !client.is_closed()) {
+            let state = self.inner.state.lock();
+            let mut state = state.unwrap_or_else(PoisonError::into_inner);
+            state.idle.push((client, Instant::now()));
+            drop(state);
+            self.inner.freed.notify_one();
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take() {
+            // Closing waits for the server.
+            aside(move || drop(client));
+            let state = self.inner.state.lock();
+            let mut state = state.unwrap_or_else(PoisonError::into_inner);
+            state.open = state.open.saturating_sub(1);
+            drop(state);
+            self.inner.freed.notify_one();
+        }
+    }
+}

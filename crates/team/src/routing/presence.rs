@@ -1,0 +1,82 @@
+//! Which programs live: each has a row that it renews by the clock of the database, so that no machine's own clock matters.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use ::routing::shared::SharedError;
+use postgres::Client;
+use postgres::types::Type;
+
+use crate::error::TeamError;
+use crate::pool::Team;
+
+const RENEW: &str = "INSERT INTO replicas (holder) VALUES ($1)
+    ON CONFLICT (holder) DO UPDATE SET seen_at = now()";
+
+/// A program that did not renew its row for so long is gone.
+const FORGET: &str = "DELETE FROM replicas WHERE seen_at < now() - interval '30 seconds'";
+
+/// This program, and those that were seen last.
+#[derive(Debug)]
+pub(super) struct Presence {
+    holder: String,
+    has_entered: AtomicBool,
+    alive: Mutex<BTreeSet<String>>,
+}
+
+impl Presence {
+    /// Gives this program a name that no other has.
+    pub(super) fn new() -> Result<Self, SharedError> {
+        let holder = base::keys::random_token().map_err(|error| SharedError {
+            detail: format!("cannot make a random name: {error}"),
+            is_away: false,
+        })?;
+        Ok(Self {
+            holder,
+            has_entered: AtomicBool::new(false),
+            alive: Mutex::default(),
+        })
+    }
+
+    pub(super) fn holder(&self) -> &str {
+        &self.holder
+    }
+
+    /// Makes sure that the row is there before a place is taken in its name.
+    pub(super) fn enter(&self, client: &mut Client) -> Result<(), postgres::Error> {
+        if !self.has_entered.load(Ordering::Acquire) {
+            client.execute_typed(RENEW, &[(&self.holder, Type::TEXT)])?;
+            // A rollback takes the row away again; the next beat brings it back long before it would matter.
+            self.has_entered.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Renews the row, and looks who else lives.
+    pub(super) fn beat(&self, team: &Team) -> Result<(), TeamError> {
+        let rows = team.with(|client| {
+            client.execute_typed(RENEW, &[(&self.holder, Type::TEXT)])?;
+            client.execute_typed(FORGET, &[])?;
+            client.query_typed("SELECT holder FROM replicas", &[])
+        })?;
+        let mut alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        *alive = rows.iter().map(|row| row.get(0)).collect();
+        Ok(())
+    }
+
+    /// Returns `true` if a program has no row. When the database does not say, it lives.
+    pub(super) fn is_gone(&self, team: &Team, holder: &str) -> bool {
+        let alive = || self.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        if holder == self.holder || alive().contains(holder) {
+            return false;
+        }
+        let sql = "SELECT 1 FROM replicas WHERE holder = $1";
+        let found = team.with(|client| client.query_typed(sql, &[(&holder, Type::TEXT)]));
+        let is_gone = found.is_ok_and(|rows| rows.is_empty());
+        if !is_gone {
+            alive().insert(holder.to_owned());
+        }
+        is_gone
+    }
+}

@@ -1,0 +1,23 @@
+//! HTTP out of Role OS: what is asked of other machines, and what is done with the answers.
+//!
+//! `exchange` sends one request under limits, over the pooled `connections`; [`blocking`] lets a program without an
+//! async runtime wait.
+//! [`backend`] asks adapters, [`fallback`] the general model; [`dispatch`] goes from the gate to the receipt,
+//! [`agreement`] compares two answers, [`contest`] asks several at once, [`audit`] asks an exam's cases, [`consult`] asks
+//! about a tool call. [`catalog_remote`] fetches a catalog's files.
+//!
+//! Whether an answer may be used is decided elsewhere. Nothing here listens, and nothing prints.
+
+pub mod agreement;
+pub mod audit;
+pub mod backend;
+pub mod blocking;
+pub mod catalog_remote;
+pub mod connections;
+pub mod consult;
+pub mod contest;
+pub mod dispatch;
+pub mod exchange;
+pub mod fallback;
+pub mod shipper;
+pub mod web_address;

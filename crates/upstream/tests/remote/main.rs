@@ -1,0 +1,91 @@
+//! The remote catalog against real servers on loopback: what is asked, what is accepted, what it may cost, what is kept.
+//!
+//! [`site`] answers as an ordinary web server does; [`wire`] writes bytes as no web server should.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
+
+mod answers;
+mod asking;
+mod copies;
+mod costs;
+mod site;
+mod wire;
+
+use std::path::Path;
+use std::time::Duration;
+
+use upstream::blocking;
+use upstream::catalog_remote::{Fetched, Limits, Remote, RemoteError, Situation, Source};
+
+/// Enough for an answer on a busy machine.
+const PATIENT: Duration = Duration::from_secs(20);
+
+/// Enough for nothing, where a test is about the limit itself.
+const IMPATIENT: Duration = Duration::from_millis(300);
+
+fn limits(time: Duration) -> Limits {
+    Limits {
+        time,
+        ..Limits::default()
+    }
+}
+
+fn remote(base: &str, copies: Option<&Path>) -> Remote {
+    let source = Source::parse(base).unwrap();
+    Remote::new(source, copies.map(Path::to_owned), limits(PATIENT)).unwrap()
+}
+
+/// The index, as the command line fetches it.
+fn index(remote: &Remote) -> Result<Fetched, RemoteError> {
+    blocking::run(remote.index()).unwrap()
+}
+
+/// Fetches the index of a base once, without copies.
+fn fetch(base: &str, time: Duration) -> Result<Vec<u8>, RemoteError> {
+    let source = Source::parse(base).unwrap();
+    let remote = Remote::new(source, None, limits(time)).unwrap();
+    index(&remote).map(|fetched| fetched.bytes)
+}
+
+/// The situation's name, which is what most tests are about.
+fn name(error: &RemoteError) -> &'static str {
+    match error.situation() {
+        Situation::NotConfigured => "not configured",
+        Situation::BadUrl { .. } => "bad url",
+        Situation::BadSegment { .. } => "bad segment",
+        Situation::NoTls { .. } => "no tls",
+        Situation::Unreachable { .. } => "unreachable",
+        Situation::Interrupted { .. } => "interrupted",
+        Situation::Timeout { .. } => "timeout",
+        Situation::Redirect { .. } => "redirect",
+        Situation::Status { .. } => "status",
+        Situation::TooLarge { .. } => "too large",
+        Situation::BadEncoding { .. } => "bad encoding",
+        _ => "unknown",
+    }
+}
+
+/// `fresh: <text>`, or the situation's name.
+fn told(result: Result<Vec<u8>, RemoteError>) -> String {
+    match result {
+        Ok(bytes) => format!("fresh: {}", String::from_utf8_lossy(&bytes)),
+        Err(error) => {
+            check_manners(&error);
+            name(&error).to_owned()
+        }
+    }
+}
+
+/// What every message owes its reader.
+fn check_manners(error: &RemoteError) {
+    let message = error.to_string();
+    assert!(message.chars().count() <= 400, "{message}");
+    assert!(!message.contains(".yaml"), "no address: {message}");
+    assert!(!message.contains("secret"), "no password: {message}");
+    assert!(message.chars().all(|c| !c.is_control()), "{message:?}");
+    assert!(!error.hint().is_empty());
+}

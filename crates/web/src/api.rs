@@ -1,0 +1,271 @@
+//! The JSON API under `/api/`: what the command line shows and does, for programs and pages.
+//!
+//! Reading order: [`Desk`] (what handlers share), `frame` (bodies, queries, operators and errors, the same everywhere), then
+//! one file a subject; `document` is the OpenAPI document, made from the handlers themselves.
+//!
+//! Reading needs no login here, changing anything does. Nothing is decided in this module: files are read and changed by
+//! `host`, lists come from the view. Whatever touches a file or the database runs on a thread of its own.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use ::witness::scorecard::Standing;
+use axum::Router;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use axum::middleware::map_response;
+use axum::response::Response;
+use base::config::Config;
+use base::environment::Environment;
+use base::workspace::Workspace;
+use evidence::archive::Archive;
+use evidence::archive::files::FilesArchive;
+use evidence::scan;
+use evidence::store::Store;
+use routing::specialists::{Named, Paths, Settings, Specialists};
+use specialist::shadow::BadSetting;
+use tokio::sync::{broadcast, watch};
+
+use crate::gate_tokens::Gate;
+use crate::login::Logins;
+use crate::metrics::standing::Counted;
+use crate::news::Listeners;
+use crate::workspaces::Workspaces;
+use index::rows::Decision;
+use index::{Sources, View, ViewError};
+use present::show::clean;
+
+mod approvals;
+mod catalog;
+mod document;
+mod errors;
+mod follow;
+mod frame;
+mod grants;
+mod ledger;
+mod operate;
+mod operator;
+mod oversight;
+mod runs;
+mod score;
+mod ship;
+mod specialists;
+mod status;
+mod stream;
+mod team;
+mod witness;
+
+pub use document::{document, document_text};
+
+pub(crate) use approvals::{approve_act, dismiss_act};
+pub(crate) use catalog::{
+    How, Import, Update, catalog_directory, has_catalog, import_roles, no_card, readable_catalog,
+    update_roles,
+};
+pub(crate) use errors::unreadable;
+pub(crate) use frame::{bad_query, body, missing as not_found, waiting};
+pub(crate) use grants::{Grant, revoke_grant, write_grant};
+pub(crate) use operate::Signature;
+pub(crate) use operator::{checked_name, denied};
+pub(crate) use oversight::{decided, deciding_parts};
+pub(crate) use score::acceptance;
+pub(crate) use witness::{judged_bundle, replay};
+
+/// Decisions that a slow reader of the stream may be behind.
+const MAX_BEHIND: usize = 256;
+
+/// What handlers share.
+#[derive(Debug)]
+pub struct Desk {
+    pub workspace: Workspace,
+    /// The variables.
+    pub environment: Environment,
+    /// What was set when the process started.
+    pub config: Config,
+    /// Bundles, keys and ledger.
+    pub store: Store,
+    /// Registry, state and logs of adapters.
+    pub specialists: Specialists,
+    /// Logs and bundles as tables.
+    pub view: View,
+    /// The evidence of other machines, and who may send and ask.
+    pub gate: Arc<Gate>,
+    /// Codes and cookies.
+    pub logins: Arc<Logins>,
+    /// All workspaces of the process, where it has several.
+    pub workspaces: OnceLock<Workspaces>,
+    /// Tells the person at the terminal something.
+    notice: Notice,
+    /// The view says what the files say, up to now.
+    current: AtomicBool,
+    done: AtomicU64,
+    total: AtomicU64,
+    pub news: broadcast::Sender<Arc<Decision>>,
+    /// Counts what is new.
+    pub counted: Counted,
+    /// Those who hear what is new.
+    pub listeners: Listeners,
+    /// How the workspace stood against its thresholds at the last look.
+    pub standing: Mutex<Option<Standing>>,
+    /// When the newest session that was looked at was last heard of.
+    pub ended_ns: Mutex<i64>,
+    /// Approvals that wait and that were given, at the last look.
+    open_approvals: AtomicU64,
+    /// Counts the changes of anything that the pages show.
+    changed: watch::Sender<u64>,
+    closing: watch::Sender<bool>,
+    /// One passphrase is tried at a time: each try takes memory and time, on purpose.
+    passphrase: tokio::sync::Mutex<()>,
+}
+
+impl Desk {
+    /// Tells the person at the terminal something, whatever names of others are in it.
+    pub fn tell(&self, line: &str) {
+        self.notice.tell(&clean::name(line.as_bytes()));
+    }
+
+    /// One passphrase is tried at a time.
+    pub async fn one_passphrase(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.passphrase.lock().await
+    }
+}
+
+/// Words for the person at the terminal.
+pub struct Notice(Box<dyn Fn(&str) + Send + Sync>);
+
+impl Notice {
+    /// `tell` hears one line at a time.
+    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Box::new(tell))
+    }
+
+    fn tell(&self, line: &str) {
+        (self.0)(line);
+    }
+}
+
+impl fmt::Debug for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Notice")
+    }
+}
+
+/// Why there is no desk.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeskError {
+    #[error(transparent)]
+    View(#[from] ViewError),
+    /// A variable has a value that cannot be used.
+    #[error("{0}")]
+    Setting(#[from] BadSetting),
+    /// The store of the team cannot be used.
+    #[error("{0}")]
+    Store(#[from] routing::shared::SharedError),
+}
+
+impl Desk {
+    /// Opens the view of a workspace; nothing is read into it yet.
+    pub fn open(
+        workspace: Workspace,
+        config: Config,
+        environment: Environment,
+        logins: impl Into<Arc<Logins>>,
+        notice: Notice,
+    ) -> Result<Self, DeskError> {
+        let settings = Settings::load(&config, &environment)?;
+        let paths = Paths::find(&workspace, &environment, &Named::default());
+        let store = Store::of(&workspace, config.witness.max_bundle_bytes());
+        let view = open_view(&workspace, &config, &store, &paths)?;
+        let (news, _) = broadcast::channel(MAX_BEHIND);
+        let archive = FilesArchive::of(&workspace, config.witness.max_bundle_bytes());
+        Ok(Self {
+            specialists: ::team::attach(
+                Specialists::new(paths, settings),
+                &workspace,
+                &config.store,
+            )?,
+            workspace,
+            environment,
+            config,
+            store,
+            view,
+            gate: Arc::new(Gate::of(Arc::new(archive))),
+            logins: logins.into(),
+            workspaces: OnceLock::new(),
+            notice,
+            current: AtomicBool::new(false),
+            done: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            news,
+            counted: Counted::default(),
+            listeners: Listeners::default(),
+            standing: Mutex::default(),
+            ended_ns: Mutex::default(),
+            open_approvals: AtomicU64::new(0),
+            changed: watch::Sender::new(0),
+            closing: watch::Sender::new(false),
+            passphrase: tokio::sync::Mutex::default(),
+        })
+    }
+}
+
+impl Desk {
+    /// Keeps the evidence of other machines in this archive instead of the workspace.
+    #[must_use]
+    pub fn with_archive(mut self, archive: Arc<dyn Archive>) -> Self {
+        self.gate = Arc::new(Gate::of(archive));
+        self
+    }
+}
+
+/// Opens the view of a workspace.
+pub fn open_view(
+    workspace: &Workspace,
+    config: &Config,
+    store: &Store,
+    paths: &Paths,
+) -> Result<View, ViewError> {
+    let sources = Sources {
+        store: store.clone(),
+        keys: workspace.keys_dir(),
+        sessions: workspace.sessions_dir(),
+        runs: routing::runs::path(workspace),
+        events: paths.events.clone(),
+        probes: paths.probes.clone(),
+        field_log: paths.field_log.clone(),
+        requests: workspace.role_os_dir().join("gateway.jsonl"),
+        options: scan::Options {
+            threads: config.witness.thread_count(),
+            max_bytes: config.witness.max_bundle_bytes(),
+        },
+    };
+    View::open(&view_path(workspace), sources)
+}
+
+fn view_path(workspace: &Workspace) -> PathBuf {
+    workspace.role_os_dir().join("view.db")
+}
+
+/// Everything under `/api/`, and the document at `/openapi.json`.
+pub fn router(desk: Arc<Desk>) -> Router {
+    let (router, _) = document::routes().split_for_parts();
+    router
+        .route("/openapi.json", axum::routing::get(document::serve))
+        .route("/api/{*path}", axum::routing::any(frame::unknown_path))
+        .method_not_allowed_fallback(frame::wrong_method)
+        .layer(map_response(plain_headers))
+        .with_state(desk)
+}
+
+/// Nobody keeps our answers, and no browser takes them for something else.
+async fn plain_headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}

@@ -1,0 +1,91 @@
+//! Keeps the view current while the process runs, and tells those who listen what is new.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Desk;
+use index::{Changes, Progress, ViewError};
+
+/// Between two looks at the files. A look without news costs one question to the system for each file that grows.
+const PAUSE: Duration = Duration::from_millis(250);
+/// The person at the terminal hears of a round that takes longer than this, and then every time as long.
+const LONG: Duration = Duration::from_secs(2);
+
+impl Desk {
+    /// Brings the view up to date and tells those who listen what is new. To be called again and again, on a thread
+    /// that may wait.
+    pub fn refresh(&self) -> Result<Changes, ViewError> {
+        let told = Mutex::new(Instant::now());
+        let changes = self.view.refresh(|Progress { done, total }| {
+            self.done.store(done, Ordering::Relaxed);
+            self.total.store(total, Ordering::Relaxed);
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.elapsed() >= LONG {
+                *told = Instant::now();
+                self.notice
+                    .tell(&format!("reading bundles into the view: {done} of {total}"));
+            }
+        })?;
+        let was_current = self.current.swap(true, Ordering::Relaxed);
+        // What was there when the process started is no news.
+        if was_current {
+            self.tell_news(&changes)?;
+        } else {
+            self.begin_news()?;
+        }
+        self.announce(&changes);
+        Ok(changes)
+    }
+
+    /// Tells open pages that something they show is other than before. Approvals change without a line in a log.
+    fn announce(&self, changes: &Changes) {
+        if self.changed.receiver_count() == 0 {
+            return;
+        }
+        let now = base::clock::now_ns();
+        let pending = guard::approvals::pending(&self.workspace, now).map_or(0, |list| list.len());
+        let given = guard::approvals::given(&self.workspace, now).map_or(0, |list| list.len());
+        let open = (pending << 32 | given) as u64;
+        let is_other = self.open_approvals.swap(open, Ordering::Relaxed) != open;
+        if is_other || changes.bundles > 0 || changes.lines > 0 {
+            self.changed
+                .send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+
+    /// Whether the view has been read once, and how far that is.
+    #[must_use]
+    pub fn progress(&self) -> (bool, Progress) {
+        let progress = Progress {
+            done: self.done.load(Ordering::Relaxed),
+            total: self.total.load(Ordering::Relaxed),
+        };
+        (self.current.load(Ordering::Relaxed), progress)
+    }
+
+    /// Looks again and again until the process ends.
+    pub async fn follow(self: Arc<Self>) {
+        let mut closing = self.closing.subscribe();
+        let mut said = String::new();
+        loop {
+            let desk = Arc::clone(&self);
+            let round = tokio::task::spawn_blocking(move || desk.refresh());
+            let failed = match round.await {
+                Ok(Ok(_)) => String::new(),
+                Ok(Err(error)) => base::said(&error),
+                Err(_) => "our own code failed".to_owned(),
+            };
+            // What is wrong is said once, not four times a second.
+            if failed != said && !failed.is_empty() {
+                self.notice
+                    .tell(&format!("warning: the view is not current: {failed}"));
+            }
+            said = failed;
+            let ended = closing.wait_for(|closing| *closing);
+            if tokio::time::timeout(PAUSE, ended).await.is_ok() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! The operator's login: a one-time code, exchanged for a cookie; or a token that the operator's programs send.
+//!
+//! A program of an agent reaches our address as well as a person does, but not the place where the code is shown: the
+//! terminal of `roleos up`, a file that the operator named, or the socket behind [`local`]. So nothing under `/api/`
+//! changes anything without the cookie or the token. What is kept of a cookie is its hash; a code is compared in constant time and
+//! works once. Guessing has no prospect: a code has 60 bits, and whoever guesses from another machine is made to wait
+//! ([`waits`]). Nobody can keep the operator out by guessing, because only the one who guesses waits.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, COOKIE};
+use subtle::ConstantTimeEq as _;
+use zeroize::Zeroizing;
+
+use self::waits::{Client, Waits};
+
+pub mod local;
+pub mod waits;
+
+/// The cookie's name.
+pub const NAME: &str = "roleos_session";
+
+/// Letters of a code; none looks like another.
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/// Letters of a code: 60 bits.
+const LENGTH: usize = 12;
+/// How long a login lasts.
+const LIFETIME_NS: u64 = 12 * 3_600_000_000_000;
+/// Logins at once; the oldest makes room.
+const MAX_SESSIONS: usize = 32;
+/// Longest name of an operator.
+pub const MAX_NAME: usize = 100;
+/// The operator's name in the logs for a request with the operator's token.
+const BY_TOKEN: &str = "operator token";
+
+/// Shows a new code to the person at the terminal.
+type Show = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Codes and cookies of one process. They end with it.
+pub struct Logins {
+    show: Show,
+    /// What `Authorization: Bearer` must bring to count as a login.
+    token: Option<Zeroizing<Vec<u8>>>,
+    /// Cookies are sent over TLS only.
+    secure: bool,
+    desk: Mutex<Desk>,
+}
+
+impl fmt::Debug for Logins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Logins").finish_non_exhaustive()
+    }
+}
+
+struct Desk {
+    /// None when nobody can log in.
+    code: Option<Zeroizing<String>>,
+    waits: Waits,
+    sessions: Vec<Session>,
+}
+
+struct Session {
+    hash: [u8; 32],
+    operator: String,
+    expires_ns: u64,
+}
+
+/// A login that was granted.
+#[derive(Debug)]
+pub struct LoggedIn {
+    /// What the browser is given, the only time that it is known here.
+    pub cookie: Zeroizing<String>,
+    /// When it ends, in nanoseconds since 1970.
+    pub expires_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// Another code.
+    Wrong {
+        /// Guesses that this client has left before it must wait, where it ever must.
+        left: Option<u32>,
+    },
+    /// Too many guesses; this client is not let in for so many seconds.
+    Paused {
+        /// Rounded up.
+        seconds: u64,
+    },
+    /// There is no code: no person was at the terminal when the process started, or there are no random numbers.
+    Closed,
+}
+
+impl Logins {
+    /// Makes the first code; `show` hears it, and every later one.
+    #[must_use]
+    pub fn new(show: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        let code = new_code();
+        if let Some(code) = &code {
+            show(code);
+        }
+        Self {
+            show: Box::new(show),
+            token: None,
+            secure: false,
+            desk: Mutex::new(Desk {
+                code,
+                waits: Waits::default(),
+                sessions: Vec::new(),
+            }),
+        }
+    }
+
+    /// For a process that no person started at a terminal: nobody can log in, so nothing can be changed.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self {
+            show: Box::new(|_| ()),
+            token: None,
+            secure: false,
+            desk: Mutex::new(Desk {
+                code: None,
+                waits: Waits::default(),
+                sessions: Vec::new(),
+            }),
+        }
+    }
+
+    /// Lets a request with this token in `Authorization: Bearer` count as logged in.
+    #[must_use]
+    pub fn with_token(mut self, token: Vec<u8>) -> Self {
+        self.token = Some(Zeroizing::new(token));
+        self
+    }
+
+    /// Marks cookies as `Secure`, for a process that speaks TLS.
+    #[must_use]
+    pub fn over_tls(mut self) -> Self {
+        self.secure = true;
+        self
+    }
+
+    /// Returns the code that works now; none if logins are closed.
+    #[must_use]
+    pub fn code(&self) -> Option<Zeroizing<String>> {
+        self.desk().code.clone()
+    }
+
+    /// Exchanges the code for a cookie. Small letters, spaces and dashes make no difference.
+    pub fn log_in(
+        &self,
+        client: Client,
+        code: &str,
+        operator: &str,
+        now_ns: u64,
+    ) -> Result<LoggedIn, Denied> {
+        let mut desk = self.desk();
+        if let Some(seconds) = desk.waits.left(client, now_ns) {
+            return Err(Denied::Paused { seconds });
+        }
+        let wanted = desk.code.as_ref().ok_or(Denied::Closed)?;
+        let given = plain(code);
+        let wanted = plain(wanted);
+        if !bool::from(given.as_bytes().ct_eq(wanted.as_bytes())) {
+            let left = desk.waits.wrong(client, now_ns);
+            return Err(Denied::Wrong { left });
+        }
+        desk.waits.right(client);
+        let secret = random().ok_or(Denied::Closed)?;
+        let cookie = Zeroizing::new(hex::encode(*secret));
+        let expires_ns = now_ns.saturating_add(LIFETIME_NS);
+        desk.sessions.retain(|session| session.expires_ns > now_ns);
+        if desk.sessions.len() >= MAX_SESSIONS {
+            desk.sessions.remove(0);
+        }
+        desk.sessions.push(Session {
+            hash: base::digest(cookie.as_bytes()),
+            operator: operator.to_owned(),
+            expires_ns,
+        });
+        self.renew(&mut desk);
+        Ok(LoggedIn { cookie, expires_ns })
+    }
+
+    /// Returns `true` if `Authorization` brings the operator's token.
+    #[must_use]
+    pub fn has_token(&self, headers: &HeaderMap) -> bool {
+        let Some(wanted) = &self.token else {
+            return false;
+        };
+        let mut given = headers.get_all(AUTHORIZATION).iter();
+        given.any(|given| {
+            let (scheme, token) = given.as_bytes().split_at_checked(7).unwrap_or_default();
+            scheme.eq_ignore_ascii_case(b"bearer ") && token.trim_ascii().ct_eq(wanted).into()
+        })
+    }
+
+    /// Who is logged in by this request's cookie or token.
+    #[must_use]
+    pub fn operator(&self, headers: &HeaderMap, now_ns: u64) -> Option<String> {
+        if self.has_token(headers) {
+            return Some(BY_TOKEN.to_owned());
+        }
+        let hashes = hashes(headers);
+        let desk = self.desk();
+        let current = |session: &&Session| session.expires_ns > now_ns;
+        let found = desk.sessions.iter().filter(current).find(|session| {
+            let same = |hash: &[u8; 32]| bool::from(hash.ct_eq(&session.hash));
+            hashes.iter().any(same)
+        });
+        found.map(|session| session.operator.clone())
+    }
+
+    /// Ends the logins of this request's cookies.
+    pub fn log_out(&self, headers: &HeaderMap) {
+        let hashes = hashes(headers);
+        let mut desk = self.desk();
+        desk.sessions
+            .retain(|session| !hashes.contains(&session.hash));
+    }
+
+    /// The value of `Set-Cookie`. Another page can neither read it nor make a browser send it.
+    #[must_use]
+    pub fn set_cookie(&self, cookie: &str) -> String {
+        self.cookie(cookie, LIFETIME_NS / 1_000_000_000)
+    }
+
+    /// The value of `Set-Cookie` that takes it away again.
+    #[must_use]
+    pub fn clear_cookie(&self) -> String {
+        self.cookie("", 0)
+    }
+
+    fn cookie(&self, value: &str, seconds: u64) -> String {
+        let secure = if self.secure { "; Secure" } else { "" };
+        format!("{NAME}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
+    }
+
+    fn renew(&self, desk: &mut Desk) {
+        desk.code = new_code();
+        if let Some(code) = &desk.code {
+            (self.show)(code);
+        }
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn plain(code: &str) -> Zeroizing<String> {
+    let letters = code.chars().filter(char::is_ascii_alphanumeric);
+    Zeroizing::new(letters.map(|letter| letter.to_ascii_uppercase()).collect())
+}
+
+/// Hashes of the cookies with our name; a request may bring several.
+fn hashes(headers: &HeaderMap) -> Vec<[u8; 32]> {
+    let values = headers.get_all(COOKIE).iter();
+    let texts = values.filter_map(|value| value.to_str().ok());
+    let cookies = texts.flat_map(|text| text.split(';'));
+    cookies
+        .filter_map(|cookie| cookie.trim().strip_prefix(NAME)?.strip_prefix('='))
+        .map(|value| base::digest(value.as_bytes()))
+        .take(8)
+        .collect()
+}
+
+fn random() -> Option<Zeroizing<[u8; 32]>> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    getrandom::fill(bytes.as_mut_slice()).ok()?;
+    Some(bytes)
+}
+
+/// `XXXX-XXXX-XXXX`.
+fn new_code() -> Option<Zeroizing<String>> {
+    let bytes = random()?;
+    let mut code = Zeroizing::new(String::with_capacity(LENGTH + 2));
+    for (place, byte) in bytes.iter().take(LENGTH).enumerate() {
+        if place > 0 && place % 4 == 0 {
+            code.push('-');
+        }
+        let letter = ALPHABET.get(usize::from(byte % 32)).copied();
+        code.push(char::from(letter.unwrap_or(b'0')));
+    }
+    Some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::sync::Arc;
+
+    use super::*;
+
+    const NOW: u64 = 1_700_000_000_000_000_000;
+    const HERE: Client = Client(IpAddr::V4(Ipv4Addr::LOCALHOST));
+
+    fn logins() -> (Logins, Arc<Mutex<Vec<String>>>) {
+        let shown: Arc<Mutex<Vec<String>>> = Arc::default();
+        let heard = Arc::clone(&shown);
+        let logins = Logins::new(move |code| heard.lock().unwrap().push(code.to_owned()));
+        (logins, shown)
+    }
+
+    fn with(cookie: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(COOKIE, cookie.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn a_code_works_once_and_a_cookie_until_it_ends() {
+        let (logins, shown) = logins();
+        let first = shown.lock().unwrap()[0].clone();
+        assert_eq!(first.len(), 14);
+        let typed = first.to_lowercase().replace('-', " ");
+        let granted = logins.log_in(HERE, &typed, "ada", NOW).unwrap();
+        assert_eq!(granted.cookie.len(), 64);
+        let headers = with(&format!("a=b; {NAME}={}; c=d", *granted.cookie));
+        assert_eq!(logins.operator(&headers, NOW).as_deref(), Some("ada"));
+        assert_eq!(logins.operator(&headers, granted.expires_ns), None);
+        assert_eq!(
+            logins.operator(&with(&format!("{NAME}={}0", *granted.cookie)), NOW),
+            None
+        );
+        assert_eq!(logins.operator(&HeaderMap::new(), NOW), None);
+        let again = logins.log_in(HERE, &first, "eve", NOW).unwrap_err();
+        assert_eq!(again, Denied::Wrong { left: None });
+        assert_eq!(shown.lock().unwrap().len(), 2);
+        logins.log_out(&headers);
+        assert_eq!(logins.operator(&headers, NOW), None);
+    }
+
+    #[test]
+    fn only_the_whole_token_counts_and_cookies_say_when_they_need_tls() {
+        let (logins, _) = logins();
+        let bearer = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, value.parse().unwrap());
+            headers
+        };
+        let right = bearer("Bearer a-token-of-an-operator");
+        assert_eq!(logins.operator(&right, NOW), None, "none is set");
+        assert!(!logins.set_cookie("x").contains("Secure"));
+        let logins = logins
+            .with_token(b"a-token-of-an-operator".to_vec())
+            .over_tls();
+        assert_eq!(
+            logins.operator(&right, NOW).as_deref(),
+            Some("operator token")
+        );
+        for wrong in [
+            "Bearer a-token-of-an-operato",
+            "Bearer ",
+            "Bearer",
+            "Basic a-token-of-an-operator",
+            "a-token-of-an-operator",
+        ] {
+            assert_eq!(logins.operator(&bearer(wrong), NOW), None, "{wrong}");
+        }
+        for cookie in [logins.set_cookie("x"), logins.clear_cookie()] {
+            assert!(cookie.ends_with("; Secure"), "{cookie}");
+        }
+    }
+
+    #[test]
+    fn only_the_one_who_guesses_waits_and_the_code_stays() {
+        let (logins, shown) = logins();
+        let code = shown.lock().unwrap()[0].clone();
+        let eve = Client("192.0.2.7".parse().unwrap());
+        for left in (0..5).rev() {
+            let denied = logins.log_in(eve, "", "eve", NOW).unwrap_err();
+            assert_eq!(denied, Denied::Wrong { left: Some(left) });
+        }
+        // Not even with the right code, so that guessing on is of no use.
+        let denied = logins.log_in(eve, &code, "eve", NOW + 1).unwrap_err();
+        assert_eq!(denied, Denied::Paused { seconds: 30 });
+        assert_eq!(shown.lock().unwrap().len(), 1, "the code stays readable");
+        let ada = Client("192.0.2.8".parse().unwrap());
+        assert!(logins.log_in(ada, &code, "ada", NOW + 1).is_ok());
+    }
+
+    #[test]
+    fn a_program_on_this_machine_cannot_keep_its_operator_out() {
+        let (logins, shown) = logins();
+        let code = shown.lock().unwrap()[0].clone();
+        for _ in 0..100 {
+            assert!(logins.log_in(HERE, "guess", "eve", NOW).is_err());
+        }
+        assert!(logins.log_in(HERE, &code, "ada", NOW).is_ok());
+    }
+
+    #[test]
+    fn the_oldest_login_makes_room() {
+        let (logins, shown) = logins();
+        let log_in = || {
+            let code = shown.lock().unwrap().last().unwrap().clone();
+            logins.log_in(HERE, &code, "ada", NOW).unwrap().cookie
+        };
+        let first = log_in();
+        let second = log_in();
+        (0..MAX_SESSIONS - 1).for_each(|_| drop(log_in()));
+        let cookie = |value: &str| with(&format!("{NAME}={value}"));
+        assert_eq!(logins.operator(&cookie(&first), NOW), None);
+        assert!(logins.operator(&cookie(&second), NOW).is_some());
+    }
+}

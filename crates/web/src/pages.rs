@@ -1,0 +1,116 @@
+//! The pages: what the API says, for people. Rendered here, readable without a script, on a phone and on a wide screen.
+//!
+//! Reading order: [`router`], `frame` (what every page shares), then one file a room. A page reads what the API reads and
+//! changes what the API changes, by the same calls; only a logged-in person sees forms that change something.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{FromRequestParts as _, Request};
+use axum::http::header::ACCEPT;
+use axum::http::request::Parts;
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderMap, Method};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::{get, post};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::api::Desk;
+use crate::problem::Problem;
+
+mod assets;
+mod attention;
+mod calls;
+mod catalog;
+mod exams;
+mod frame;
+mod glossary;
+mod ledger;
+mod listing;
+mod login;
+mod outcomes;
+mod oversight;
+mod overview;
+mod proofs;
+mod runs;
+mod search;
+mod sessions;
+mod settings;
+mod specialists;
+mod tasks;
+mod traffic;
+mod when;
+
+/// Every page.
+pub fn router(desk: Arc<Desk>) -> Router {
+    Router::new()
+        .route("/", get(overview::page))
+        .route("/curve.svg", get(overview::curve))
+        .route("/tasks", get(tasks::list))
+        .route("/tasks/compare", get(tasks::compare))
+        .route("/tasks/{task}", get(tasks::replay))
+        .route("/specialists", get(specialists::list))
+        .route(
+            "/specialists/{role}",
+            get(specialists::one).post(specialists::act),
+        )
+        .route("/search", get(search::page))
+        .route("/sessions", get(sessions::list))
+        .route("/sessions/{id}", get(sessions::one))
+        .route("/exams", get(exams::list))
+        .route("/exams/{*id}", get(exams::one))
+        .route("/traffic", get(traffic::page))
+        .route("/ledger", get(ledger::page).post(ledger::check))
+        .route("/settings", get(settings::page))
+        .route("/keys", get(settings::keys))
+        .route("/help", get(glossary::page))
+        .route("/runs", get(runs::list))
+        .route("/runs/{run_id}", get(runs::one))
+        .route("/prove", get(proofs::list))
+        .route("/prove/{run}", get(proofs::one))
+        .route("/oversight", get(oversight::page))
+        .route("/oversight/approve/{id}", post(oversight::approve))
+        .route("/oversight/dismiss/{id}", post(oversight::dismiss))
+        .route("/oversight/grant", post(oversight::grant))
+        .route("/oversight/revoke", post(oversight::revoke))
+        .route("/catalog", get(catalog::list))
+        .route("/catalog/roles/{slug}", get(catalog::role))
+        .route("/catalog/import", post(catalog::import))
+        .route("/catalog/update", post(catalog::update))
+        .route("/login", get(login::form).post(login::log_in))
+        .route("/logout", post(login::log_out))
+        .route("/assets/page.css", get(assets::page))
+        .route("/assets/replay.css", get(assets::replay))
+        .route("/assets/page.js", get(assets::script))
+        .with_state(desk)
+}
+
+/// Returns `true` if the client asks for a page, as browsers do.
+pub fn is_wanted(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter();
+    accepted
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|kind| kind.trim_start().starts_with("text/html"))
+}
+
+/// Leads a browser that brings no token to the login, and from there back; none for a client that wants no page.
+pub fn to_login(request: &Parts) -> Option<Response> {
+    let reads = matches!(request.method, Method::GET | Method::HEAD);
+    if !reads || !is_wanted(&request.headers) {
+        return None;
+    }
+    let next = request
+        .uri
+        .path_and_query()
+        .map_or("/", PathAndQuery::as_str);
+    let next = utf8_percent_encode(next, NON_ALPHANUMERIC);
+    Some(Redirect::to(&format!("/login?next={next}")).into_response())
+}
+
+/// The page for an address that has none.
+pub async fn missing(desk: &Arc<Desk>, request: Request, problem: &Problem) -> Response {
+    let (mut parts, _) = request.into_parts();
+    let Ok(visit) = frame::Visit::from_request_parts(&mut parts, desk).await;
+    visit.wrong("", problem)
+}

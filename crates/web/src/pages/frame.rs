@@ -1,0 +1,316 @@
+//! What every page shares: the rooms at the top, who is logged in, the headers, and what is shown when something is wrong.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::{Form, FromRequest, FromRequestParts, Request};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
+use serde::de::DeserializeOwned;
+
+use super::glossary::Help;
+use crate::api::Desk;
+use crate::problem::Problem;
+use crate::workspaces::Workspaces;
+use present::show::clean;
+
+/// Nothing from elsewhere: no request leaves this address, and no other page shows ours.
+const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; \
+    img-src 'self' data:; object-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'";
+
+/// Columns of what went wrong; a message may repeat what somebody sent.
+const MOST_WORDS: usize = 1000;
+
+/// The rooms, in the order of the navigation.
+const ROOMS: [(&str, &str); 12] = [
+    ("/", "Overview"),
+    ("/tasks", "Tasks"),
+    ("/sessions", "Sessions"),
+    ("/oversight", "Oversight"),
+    ("/specialists", "Specialists"),
+    ("/exams", "Exams"),
+    ("/runs", "Runs"),
+    ("/prove", "Prove"),
+    ("/traffic", "Traffic"),
+    ("/catalog", "Catalog"),
+    ("/ledger", "Ledger"),
+    ("/settings", "Settings"),
+];
+
+/// What the frame of a page shows.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    pub(super) title: String,
+    pub(super) room: &'static str,
+    pub(super) operator: Option<String>,
+    pub(super) root: String,
+    /// Where the reader is, for the way back after a login.
+    pub(super) path: String,
+    /// What the reader should know of the whole page.
+    pub(super) note: Option<String>,
+    /// What stands in the search of the header.
+    pub(super) query: String,
+    /// All workspaces of the process: name, address, and whether it is this one; none where there is only one.
+    pub(super) workspaces: Vec<(String, String, bool)>,
+    /// What stands before every address of this workspace.
+    pub(super) base: String,
+}
+
+impl Frame {
+    #[expect(clippy::unused_self, reason = "the template asks the frame")]
+    pub(super) fn rooms(&self) -> &'static [(&'static str, &'static str)] {
+        &ROOMS
+    }
+
+    /// Returns the `?` beside a term.
+    #[expect(clippy::unused_self, reason = "the template asks the frame")]
+    pub(super) fn help(&self, term: &'static str) -> Help {
+        Help::of(term)
+    }
+}
+
+/// Who asks for which page; becomes the page's frame.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    frame: Frame,
+}
+
+impl FromRequestParts<Arc<Desk>> for Visit {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        desk: &Arc<Desk>,
+    ) -> Result<Self, Self::Rejection> {
+        let (complete, progress) = desk.progress();
+        let note = (!complete).then(|| {
+            format!(
+                "The logs are still being read ({} of {} bundles); figures and lists are not complete.",
+                progress.done, progress.total
+            )
+        });
+        let path = parts.uri.path_and_query();
+        let workspaces = desk.workspaces.get();
+        Ok(Self {
+            frame: Frame {
+                title: String::new(),
+                room: "",
+                operator: desk.logins.operator(&parts.headers, base::clock::now_ns()),
+                root: clean::name(desk.workspace.root().to_string_lossy().as_bytes()).into_owned(),
+                path: path.map_or_else(|| "/".to_owned(), ToString::to_string),
+                note,
+                query: String::new(),
+                base: workspaces.map_or("", Workspaces::base).to_owned(),
+                workspaces: workspaces.map(switcher).unwrap_or_default(),
+            },
+        })
+    }
+}
+
+fn switcher(workspaces: &Workspaces) -> Vec<(String, String, bool)> {
+    let all = workspaces.all.iter().enumerate();
+    all.map(|(index, (name, address))| (name.clone(), address.clone(), index == workspaces.own))
+        .collect()
+}
+
+impl Visit {
+    pub(super) fn frame(&self, room: &'static str, title: impl Into<String>) -> Frame {
+        Frame {
+            title: title.into(),
+            room,
+            ..self.frame.clone()
+        }
+    }
+
+    /// The person, or the way to the login.
+    pub(super) fn person(&self, back: &str) -> Result<String, Redirect> {
+        self.frame
+            .operator
+            .clone()
+            .ok_or_else(|| Redirect::to(&format!("/login?next={}", encoded(back))))
+    }
+
+    /// A page that says what went wrong.
+    pub(super) fn wrong(&self, room: &'static str, problem: &Problem) -> Response {
+        let page = Message {
+            frame: self.frame(room, "That did not work"),
+            tone: "bad",
+            message: clean::line(&problem.message, MOST_WORDS),
+            hint: problem
+                .hint
+                .as_deref()
+                .map(|hint| clean::line(hint, MOST_WORDS)),
+            back: ROOMS
+                .iter()
+                .find(|(_, name)| *name == room)
+                .map_or("/", |(address, _)| address),
+        };
+        let mut response = html(&page);
+        *response.status_mut() = problem.status;
+        response
+    }
+}
+
+/// A form as a browser sends it, under the limits of the API.
+#[derive(Debug)]
+pub(super) struct Filled<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Desk>> for Filled<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, desk: &Arc<Desk>) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let Ok(visit) = Visit::from_request_parts(&mut parts, desk).await;
+        let form = filled(Request::from_parts(parts, body)).await;
+        // A person reads the answer, whatever is wrong.
+        form.map(Self).map_err(|problem| visit.wrong("", &problem))
+    }
+}
+
+async fn filled<T: DeserializeOwned>(request: Request) -> Result<T, Problem> {
+    let (parts, body) = request.into_parts();
+    let bytes = crate::api::body(&parts.headers, body).await?;
+    let request = Request::from_parts(parts, Body::from(bytes));
+    let form = Form::<T>::from_request(request, &()).await;
+    form.map(|Form(value)| value).map_err(|rejection| {
+        let message = format!("the form cannot be used: {}", rejection.body_text());
+        Problem::new(rejection.status(), "bad_form", message)
+    })
+}
+
+/// Encodes a text as one part of an address.
+pub(super) fn encoded(text: &str) -> PercentEncode<'_> {
+    const UNSAFE: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'_')
+        .remove(b'.')
+        .remove(b'~');
+    utf8_percent_encode(text, UNSAFE)
+}
+
+#[derive(Template)]
+#[template(path = "pages/message.html")]
+struct Message {
+    frame: Frame,
+    tone: &'static str,
+    message: String,
+    hint: Option<String>,
+    back: &'static str,
+}
+
+/// Runs what touches files or the database on a thread that may wait, and shows the page or what went wrong.
+pub(super) async fn show<T: Template + Send + 'static>(
+    desk: &Arc<Desk>,
+    visit: Visit,
+    room: &'static str,
+    work: impl FnOnce(&Desk, &Visit) -> Result<T, Problem> + Send + 'static,
+) -> Response {
+    let asked = visit.clone();
+    let done = crate::api::waiting(desk, move |desk| work(desk, &asked)).await;
+    match done {
+        Ok(page) => html(&page),
+        Err(problem) => visit.wrong(room, &problem),
+    }
+}
+
+/// The page with its headers.
+pub(super) fn html(page: &impl Template) -> Response {
+    match page.render() {
+        Ok(text) => with_headers(text.into_response(), "text/html; charset=utf-8"),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// Nobody keeps our pages, shows them in another, or learns from where their reader came.
+pub(super) fn with_headers(mut response: Response, kind: &'static str) -> Response {
+    let headers = response.headers_mut();
+    let mut set = |name: HeaderName, value: &'static str| {
+        headers.insert(name, HeaderValue::from_static(value));
+    };
+    set(CONTENT_TYPE, kind);
+    set(CACHE_CONTROL, "no-store");
+    set(header::CONTENT_SECURITY_POLICY, POLICY);
+    set(header::REFERRER_POLICY, "same-origin");
+    set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    response
+}
+
+/// A rate as it is shown: always with its number and its interval.
+#[derive(Clone, Debug)]
+pub(super) struct Rate {
+    pub(super) value: String,
+    pub(super) hits: u64,
+    pub(super) n: u64,
+    pub(super) low: String,
+    pub(super) high: String,
+    pub(super) value_x: String,
+    pub(super) low_x: String,
+    pub(super) high_x: String,
+}
+
+impl From<statistics::rate::Rate> for Rate {
+    fn from(rate: statistics::rate::Rate) -> Self {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let place = |share: f64| format!("{:.1}", 4.0 + share * 192.0);
+        Self {
+            value: percent(rate.value),
+            hits: rate.hits,
+            n: rate.n,
+            low: format!("{:.1}", rate.low * 100.0),
+            high: percent(rate.high),
+            value_x: place(rate.value),
+            low_x: place(rate.low),
+            high_x: place(rate.high),
+        }
+    }
+}
+
+/// A value that a list can be filtered by.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub(super) value: String,
+    pub(super) label: String,
+    pub(super) count: u64,
+}
+
+/// The values of a column; what has none cannot be chosen.
+pub(super) fn choices(values: &[(String, u64)]) -> Vec<Choice> {
+    let values = values.iter().filter(|(value, _)| !value.is_empty());
+    values
+        .map(|(value, count)| Choice {
+            label: clean::line(value, 60),
+            value: value.clone(),
+            count: *count,
+        })
+        .collect()
+}
+
+/// The colour of a verdict or an outcome.
+pub(super) fn tone(word: &str) -> &'static str {
+    match word {
+        "allow" | "solved" | "valid" | "pass" => "good",
+        "ask" | "advise" | "skipped" | "unsigned" | "unchecked" => "warn",
+        "deny" | "failed" | "error" | "bad_signature" | "malformed" | "unreadable" => "bad",
+        _ => "plain",
+    }
+}
+
+/// The lines of a picture from none to all, with their shares.
+pub(super) fn share_lines(svg: &mut String, (left, right): (f64, f64), y: impl Fn(f64) -> f64) {
+    // Writing to a string cannot fail.
+    for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        let at = y(share);
+        let _ = write!(
+            svg,
+            r#"<line class="grid" x1="{left}" x2="{right}" y1="{at:.1}" y2="{at:.1}"/><text x="{}" y="{:.1}" text-anchor="end">{:.0} %</text>"#,
+            left - 8.0,
+            at + 4.0,
+            share * 100.0
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! The login's page.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Query, State};
+use axum::http::header::{HOST, SET_COOKIE};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use serde::Deserialize;
+
+use super::frame::{Filled, Frame, Visit, html};
+use crate::api::{Desk, checked_name, denied};
+use crate::login::waits::Client;
+use crate::problem::Problem;
+
+#[derive(Template)]
+#[template(path = "pages/login.html")]
+struct Page {
+    frame: Frame,
+    next: String,
+    name: String,
+    problem: Option<String>,
+}
+
+/// Where to go afterwards.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    next: String,
+}
+
+/// A place of ours; anything else leads to the overview.
+fn local(next: &str) -> String {
+    let is_ours = next.starts_with('/')
+        && !next.starts_with("//")
+        && !next.contains(['\\', '\r', '\n'])
+        && next.is_ascii();
+    if is_ours { next } else { "/" }.to_owned()
+}
+
+/// Whoever has no token yet sees this page too, so it says nothing about the workspace.
+fn stranger(visit: &Visit) -> Frame {
+    Frame {
+        root: String::new(),
+        // There is no way from here to here.
+        path: String::new(),
+        note: None,
+        ..visit.frame("", "Log in")
+    }
+}
+
+pub(super) async fn form(
+    visit: Visit,
+    client: Client,
+    headers: HeaderMap,
+    Query(asked): Query<Asked>,
+) -> Response {
+    // Who runs the process is nobody's business elsewhere. A proxy on this machine asks for others, by another name.
+    let name = if client.is_here() && names_this_machine(&headers) {
+        base::environment::user()
+    } else {
+        None
+    };
+    html(&Page {
+        frame: stranger(&visit),
+        next: local(&asked.next),
+        name: name.unwrap_or_default(),
+        problem: None,
+    })
+}
+
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let Some(authority) = host.and_then(|host| host.parse::<Authority>().ok()) else {
+        return false;
+    };
+    let bare = authority.host().trim_matches(['[', ']']);
+    bare.eq_ignore_ascii_case("localhost")
+        || bare.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Typed {
+    code: String,
+    #[serde(default)]
+    operator: String,
+    #[serde(default)]
+    next: String,
+}
+
+pub(super) async fn log_in(
+    State(desk): State<Arc<Desk>>,
+    visit: Visit,
+    client: Client,
+    Filled(typed): Filled<Typed>,
+) -> Response {
+    let next = local(&typed.next);
+    let granted = operator(typed.operator.clone()).and_then(|operator| {
+        let now = base::clock::now_ns();
+        let granted = desk.logins.log_in(client, &typed.code, &operator, now);
+        granted.map_err(denied)
+    });
+    match granted {
+        Ok(granted) => {
+            let mut response = Redirect::to(&next).into_response();
+            if let Ok(mut cookie) = HeaderValue::from_str(&desk.logins.set_cookie(&granted.cookie))
+            {
+                cookie.set_sensitive(true);
+                response.headers_mut().insert(SET_COOKIE, cookie);
+            }
+            response
+        }
+        Err(problem) => {
+            let words = match &problem.hint {
+                Some(hint) => format!("{}: {hint}", problem.message),
+                None => problem.message.clone(),
+            };
+            let mut response = html(&Page {
+                frame: stranger(&visit),
+                next,
+                name: typed.operator,
+                problem: Some(words),
+            });
+            *response.status_mut() = problem.status;
+            response
+        }
+    }
+}
+
+fn operator(name: String) -> Result<String, Problem> {
+    if name.is_empty() {
+        return Ok(base::environment::user().unwrap_or_else(|| "(unknown)".to_owned()));
+    }
+    checked_name(name)
+}
+
+pub(super) async fn log_out(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
+    // Whose login has ended meanwhile wants the same.
+    desk.logins.log_out(&headers);
+    let mut response = Redirect::to("/").into_response();
+    if let Ok(cookie) = HeaderValue::from_str(&desk.logins.clear_cookie()) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_places_come_after_a_login() {
+        for (next, place) in [
+            ("/tasks?outcome=failed", "/tasks?outcome=failed"),
+            ("//evil.example", "/"),
+            ("https://evil.example", "/"),
+            ("/\\evil.example", "/"),
+            ("/a\r\nset-cookie: b", "/"),
+            ("", "/"),
+        ] {
+            assert_eq!(local(next), place, "{next:?}");
+        }
+    }
+}
