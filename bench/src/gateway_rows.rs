@@ -1,9 +1,9 @@
-//! The gateway as a process, receipts on: what it adds to a direct call, and what it bears beside nginx and LiteLLM.
+//! The gateway as a process, receipts on: what it adds to a direct call, and what it bears beside nginx, LiteLLM and Portkey.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::measure::{median, quantile};
+use crate::measure::{Figure, quantile, turns};
 use crate::row::{Goal, Row};
 
 mod load;
@@ -15,6 +15,7 @@ const P50: &str = "gateway, added latency at 500/s, p50";
 const P99: &str = "gateway, added latency at 500/s, p99";
 const NGINX: &str = "gateway throughput against nginx";
 const LITELLM: &str = "gateway throughput against LiteLLM";
+const PORTKEY: &str = "gateway throughput against Portkey";
 const STREAMS: &str = "gateway memory, 1,000 open streams";
 const REST: &str = "gateway memory, at rest";
 
@@ -26,7 +27,7 @@ const CONNECTIONS: usize = 32;
 
 /// Rows whose names are wanted.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
-    let all = [P50, P99, NGINX, LITELLM, STREAMS, REST];
+    let all = [P50, P99, NGINX, LITELLM, PORTKEY, STREAMS, REST];
     if !all.into_iter().any(wanted) {
         return Vec::new();
     }
@@ -40,11 +41,30 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     }
     if wanted(NGINX) {
         let peer = Peer::nginx(upstream);
-        rows.push(throughput(NGINX, upstream, &peer, "nginx", 0.5));
+        rows.push(throughput(NGINX, upstream, (&peer, ""), "nginx", 0.75));
     }
     if wanted(LITELLM) {
         let peer = Peer::litellm(upstream);
-        rows.push(throughput(LITELLM, upstream, &peer, "LiteLLM proxy", 20.0));
+        rows.push(throughput(
+            LITELLM,
+            upstream,
+            (&peer, ""),
+            "LiteLLM proxy",
+            20.0,
+        ));
+    }
+    if wanted(PORTKEY) {
+        let peer = Peer::portkey();
+        let head = format!(
+            "x-portkey-provider: openai\r\nx-portkey-custom-host: http://{upstream}/v1\r\n"
+        );
+        rows.push(throughput(
+            PORTKEY,
+            upstream,
+            (&peer, &head),
+            "Portkey",
+            5.0,
+        ));
     }
     rows.retain(|row| wanted(row.name));
     rows
@@ -53,7 +73,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
 fn latency(upstream: SocketAddr) -> [Row; 2] {
     let ours = Peer::roleos(upstream);
     let mut added = (Vec::new(), Vec::new());
-    for _ in 0..RUNS {
+    for _ in 0..turns(RUNS) {
         let direct = load::at_rate(upstream, 500, 6);
         let through = load::at_rate(ours.address, 500, 6);
         added
@@ -64,15 +84,15 @@ fn latency(upstream: SocketAddr) -> [Row; 2] {
             .push(quantile(&through, 0.99) - quantile(&direct, 0.99));
     }
     [
-        Row::within(P50, median(added.0), 300.0, "us"),
-        Row::within(P99, median(added.1), 1000.0, "us"),
+        Row::within(P50, Figure::of(added.0), 300.0, "us"),
+        Row::within(P99, Figure::of(added.1), 1000.0, "us"),
     ]
 }
 
 fn throughput(
     name: &'static str,
     upstream: SocketAddr,
-    peer: &Peer,
+    (peer, head): (&Peer, &str),
     peer_name: &'static str,
     goal: f64,
 ) -> Row {
@@ -80,20 +100,19 @@ fn throughput(
     let time = Duration::from_secs(4);
     let (mut rates, mut peers) = (Vec::new(), Vec::new());
     // Both are warm before they are measured.
-    load::throughput(ours.address, CONNECTIONS, Duration::from_secs(1));
-    load::throughput(peer.address, CONNECTIONS, Duration::from_secs(1));
-    for _ in 0..RUNS {
-        rates.push(load::throughput(ours.address, CONNECTIONS, time));
-        peers.push(load::throughput(peer.address, CONNECTIONS, time));
+    load::throughput(ours.address, "", CONNECTIONS, Duration::from_secs(1));
+    load::throughput(peer.address, head, CONNECTIONS, Duration::from_secs(1));
+    for _ in 0..turns(RUNS) {
+        rates.push(load::throughput(ours.address, "", CONNECTIONS, time));
+        peers.push(load::throughput(peer.address, head, CONNECTIONS, time));
     }
-    Row {
+    Row::new(
         name,
-        ours: median(rates),
-        peer: median(peers),
+        (Figure::of(rates), Figure::of(peers)),
         peer_name,
-        unit: "req/s",
-        goal: Goal::AtLeast(goal),
-    }
+        "req/s",
+        Goal::AtLeast(goal),
+    )
 }
 
 fn memory(upstream: SocketAddr) -> [Row; 2] {

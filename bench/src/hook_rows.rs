@@ -13,6 +13,7 @@ use evidence::journal::record::{Call, Record, Start};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::measure::{Figure, turns};
 use crate::row::{Goal, Row};
 
 /// Turns of each side; every side once in each.
@@ -26,6 +27,9 @@ const MANY: usize = 10_000;
 
 /// The smallest Rust program that does what every hook must: read its input to the end.
 const EMPTY: &str = "use std::io::Read as _;\nfn main() {\n    let mut event = Vec::new();\n    std::io::stdin().read_to_end(&mut event).ok();\n}\n";
+
+/// The command that is judged.
+pub(crate) const HARMLESS: &str = "git status --short && git diff --stat";
 
 const P50: &str = "hook call, p50";
 const P99: &str = "hook call, p99";
@@ -53,7 +57,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
 }
 
 /// A workspace with the gate on, two sessions, and the peers.
-struct Desk {
+pub(crate) struct Desk {
     folder: TempDir,
     program: PathBuf,
     empty: PathBuf,
@@ -65,7 +69,7 @@ struct Desk {
     reason = "a bench that cannot be set up has nothing to say; its files are thrown away"
 )]
 impl Desk {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let beside = std::env::current_exe()
             .expect("a program")
@@ -122,21 +126,34 @@ impl Desk {
         journal.commit(false).expect("room");
     }
 
-    fn hook(&self, session: &str) -> Duration {
-        let root = self.folder.path();
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn hook(&self, session: &str) -> Duration {
+        timed(self.ours(), &self.event(session, HARMLESS))
+    }
+
+    /// Our program, as an agent starts it.
+    pub(crate) fn ours(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["hook", "claude", "--root"]).arg(self.root());
+        command
+    }
+
+    /// A call of a shell as Claude Code announces it.
+    pub(crate) fn event(&self, session: &str, command: &str) -> String {
         let event = json!({
             "session_id": session,
             "transcript_path": "/nowhere/t.jsonl",
-            "cwd": root,
+            "cwd": self.root(),
             "permission_mode": "default",
             "hook_event_name": "PreToolUse",
             "tool_name": "Bash",
-            "tool_input": { "command": "git status --short && git diff --stat", "description": "Look" },
+            "tool_input": { "command": command, "description": "Look" },
             "tool_use_id": "toolu_01",
         });
-        let mut command = Command::new(&self.program);
-        command.args(["hook", "claude", "--root"]).arg(root);
-        timed(command, &event.to_string())
+        event.to_string()
     }
 
     fn peer(&self) -> Duration {
@@ -145,68 +162,48 @@ impl Desk {
 
     fn against_rust(&self) -> Vec<Row> {
         let (mut short, mut long, mut peer) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..TURNS {
+        for _ in 0..turns(TURNS) {
             peer.push(self.peer());
             short.push(self.hook("short"));
             long.push(self.hook("long"));
         }
-        let (peer, long) = (part(&mut peer, 50), part(&mut long, 50));
-        let (median, slow) = (part(&mut short, 50), part(&mut short, 99));
+        let slow = part(&mut short, 99).as_secs_f64() * 1e6;
+        let us = |times: &[Duration]| Figure::of_times(times, 1e6);
+        let (short, long, peer) = (us(&short), us(&long), us(&peer));
         vec![
             row(
                 P50,
-                median,
+                short,
                 peer,
                 "an empty Rust program that reads stdin",
                 Goal::AtMost(1.5),
             ),
-            row(
-                P99,
-                slow,
-                Duration::from_millis(10),
-                "the limit",
-                Goal::AtMost(1.0),
-            ),
-            row(LONG, long, median, "an empty journal", Goal::AtMost(1.1)),
+            Row::within(P99, slow, 10_000.0, "µs"),
+            row(LONG, long, short, "an empty journal", Goal::AtMost(1.1)),
         ]
     }
 
     /// As rates, so that more is better.
     fn against_node(&self) -> Row {
         let (mut ours, mut node) = (Vec::new(), Vec::new());
-        for _ in 0..NODE_TURNS {
+        for _ in 0..turns(NODE_TURNS) {
             ours.push(self.hook("short"));
             let mut command = Command::new("node");
             command.arg(self.folder.path().join("empty.mjs"));
             node.push(timed(command, "{}"));
         }
-        let rate = |times: &mut Vec<Duration>| 1.0 / part(times, 50).as_secs_f64();
-        Row {
-            name: NODE,
-            ours: rate(&mut ours),
-            peer: rate(&mut node),
-            peer_name: "node on an empty script",
-            unit: "calls/s",
-            goal: Goal::AtLeast(15.0),
-        }
+        Row::new(
+            NODE,
+            (Figure::of_rates(1, &ours), Figure::of_rates(1, &node)),
+            "node on an empty script",
+            "calls/s",
+            Goal::AtLeast(15.0),
+        )
     }
 }
 
-fn row(
-    name: &'static str,
-    ours: Duration,
-    peer: Duration,
-    peer_name: &'static str,
-    goal: Goal,
-) -> Row {
-    Row {
-        name,
-        ours: ours.as_secs_f64() * 1e6,
-        peer: peer.as_secs_f64() * 1e6,
-        peer_name,
-        unit: "µs",
-        goal,
-    }
+fn row(name: &'static str, ours: Figure, peer: Figure, peer_name: &'static str, goal: Goal) -> Row {
+    Row::new(name, (ours, peer), peer_name, "µs", goal)
 }
 
 /// From the start of a process to its end. A call that is not let through is no call to measure.
@@ -214,7 +211,7 @@ fn row(
     clippy::expect_used,
     reason = "a bench that cannot run has nothing to say"
 )]
-fn timed(mut command: Command, event: &str) -> Duration {
+pub(crate) fn timed(mut command: Command, event: &str) -> Duration {
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

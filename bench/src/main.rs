@@ -3,16 +3,22 @@
 //! One module a room; each gives rows. Absolute figures depend on the machine and its mood, ratios much less so.
 
 mod catalog_rows;
+mod fill;
 mod gateway_rows;
+mod growth_rows;
+mod hook_peer_rows;
 mod hook_rows;
 mod measure;
 mod oversight_rows;
 mod page_rows;
+mod plot;
+mod report;
 mod row;
 mod selection_rows;
 mod selector_rows;
 mod specialist_rows;
 mod supervised_rows;
+mod team_rows;
 mod witness_rows;
 
 use std::process::ExitCode;
@@ -27,6 +33,12 @@ struct Args {
     /// Print a JSON array instead of a table.
     #[arg(long)]
     json: bool,
+    /// Measure less of everything: smaller sizes, fewer turns.
+    #[arg(long)]
+    quick: bool,
+    /// Write the page about the run and its plots into this folder as well.
+    #[arg(long, value_name = "DIR")]
+    docs: Option<std::path::PathBuf>,
     /// Only rows whose name contains one of these words.
     #[arg(value_name = "WORD")]
     only: Vec<String>,
@@ -39,10 +51,14 @@ struct Args {
     /// Add this run log up, print how much memory that needed, and end. Used by the row of `runs stats`.
     #[arg(long, hide = true, value_name = "FILE")]
     stats_of: Option<std::path::PathBuf>,
+    /// Dispatch through the store at this URL until the process is killed. Used by the rows of the team's store.
+    #[arg(long, hide = true, value_name = "URL")]
+    replica_of: Option<String>,
 }
 
 #[expect(
     clippy::print_stdout,
+    clippy::print_stderr,
     reason = "the figures are this program's only product"
 )]
 fn main() -> ExitCode {
@@ -59,6 +75,12 @@ fn main() -> ExitCode {
         println!("{}", catalog_rows::memory_of_check(&directory));
         return ExitCode::SUCCESS;
     }
+    if let Some(url) = args.replica_of {
+        team_rows::replica(&url);
+    }
+    if args.quick {
+        measure::be_quick();
+    }
     let wanted = |name: &str| {
         args.only.is_empty() || args.only.iter().any(|word| name.contains(word.as_str()))
     };
@@ -66,12 +88,19 @@ fn main() -> ExitCode {
     rows.extend(catalog_rows::rows(&wanted));
     rows.extend(oversight_rows::rows(&wanted));
     rows.extend(hook_rows::rows(&wanted));
+    rows.extend(hook_peer_rows::rows(&wanted));
     rows.extend(supervised_rows::rows(&wanted));
     rows.extend(specialist_rows::rows(&wanted));
     rows.extend(selector_rows::rows(&wanted));
     rows.extend(selection_rows::rows(&wanted));
     rows.extend(gateway_rows::rows(&wanted));
     rows.extend(page_rows::rows(&wanted));
+    rows.extend(team_rows::rows(&wanted));
+    rows.extend(growth_rows::rows(&wanted));
+    if let Some(Err(error)) = args.docs.map(|docs| report::write(&docs, &rows)) {
+        eprintln!("the page cannot be written: {error}");
+        return ExitCode::FAILURE;
+    }
     if args.json {
         println!("{}", row::as_json(&rows));
     } else {

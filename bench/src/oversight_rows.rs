@@ -4,12 +4,13 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use base::command_lookup::Disk;
+use lookup::Disk;
 use oversight::grants::Grants;
 use oversight::lookup::{Lookup, Nothing};
-use oversight::verdict::{Place, Policy, decide_command};
+use oversight::verdict::{Place, Policy, decide_tool};
+use serde_json::Value;
 
-use crate::measure::{median_time, middle};
+use crate::measure::{Figure, times, turns};
 use crate::row::{Goal, Row};
 
 /// What agents run all day, gated and not.
@@ -23,7 +24,6 @@ const TYPICAL: [&str; 6] = [
 ];
 
 /// Rows whose names are wanted.
-#[expect(clippy::cast_precision_loss, reason = "a corpus is small")]
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     // A run of `explain --batch` and a hook read their settings once.
@@ -43,18 +43,19 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
         let commands = commands_of(include_str!(
             "../../crates/oversight/tests/corpus/benign.jsonl"
         ));
-        let took = median_time(51, || {
-            let each = |command: &String| decide(&policy, command, &Disk);
+        let took = times(turns(51), || {
+            let each = |command: &Value| decide(&policy, command, &Disk);
             commands.iter().for_each(each);
         });
-        rows.push(Row {
-            name: batch,
-            ours: commands.len() as f64 / took.as_secs_f64(),
-            peer: 10_000.0,
-            peer_name: "the limit",
-            unit: "a second",
-            goal: Goal::AtLeast(1.0),
-        });
+        let rate = Figure::of_rates(commands.len(), &took);
+        let goal = Goal::AtLeast(1.0);
+        rows.push(Row::new(
+            batch,
+            (rate, 10_000.0),
+            "the limit",
+            "a second",
+            goal,
+        ));
     }
     rows
 }
@@ -64,21 +65,21 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
 #[expect(clippy::cast_precision_loss, reason = "a handful of texts")]
 fn against_parser(name: &'static str, policy: &Policy, texts: &[&str], turns: usize) -> Row {
     let (mut ours, mut peer) = (Vec::new(), Vec::new());
-    for _ in 0..=turns {
+    let inputs: Vec<Value> = texts.iter().map(|text| input_of(text)).collect();
+    for _ in 0..=crate::measure::turns(turns) {
         ours.push(time(|| {
-            texts.iter().for_each(|text| decide(policy, text, &Nothing));
+            inputs.iter().for_each(|one| decide(policy, one, &Nothing));
         }));
         peer.push(time(|| texts.iter().for_each(|text| parse(text))));
     }
-    let each = |times| middle(times).as_secs_f64() * 1e6 / texts.len() as f64;
-    Row {
+    let each = |times: &[Duration]| Figure::of_times(times, 1e6 / texts.len() as f64);
+    Row::new(
         name,
-        ours: each(ours),
-        peer: each(peer),
-        peer_name: "brush-parser alone",
-        unit: "µs",
-        goal: Goal::AtMost(3.0),
-    }
+        (each(&ours), each(&peer)),
+        "brush-parser alone",
+        "µs",
+        Goal::AtMost(3.0),
+    )
 }
 
 fn time(work: impl FnOnce()) -> Duration {
@@ -95,25 +96,31 @@ fn parse(text: &str) {
     drop(black_box(tree));
 }
 
+/// A command as the hook has it.
+fn input_of(command: &str) -> Value {
+    serde_json::json!({ "command": command })
+}
+
 /// The commands of a corpus.
-fn commands_of(text: &str) -> Vec<String> {
+fn commands_of(text: &str) -> Vec<Value> {
     let cases = text
         .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
     cases
-        .filter_map(|case| case.get("command")?.as_str().map(str::to_owned))
+        .filter_map(|case| case.get("command")?.as_str().map(input_of))
         .collect()
 }
 
-fn decide(policy: &Policy, command: &str, lookup: &dyn Lookup) {
+fn decide(policy: &Policy, input: &Value, lookup: &dyn Lookup) {
     let place = Place {
         directory: "/nowhere",
         home: "/nowhere",
     };
     let now = jiff::Timestamp::UNIX_EPOCH;
-    black_box(decide_command(
+    black_box(decide_tool(
         policy,
-        black_box(command),
+        "Bash",
+        black_box(input),
         place,
         lookup,
         &Grants::none(),

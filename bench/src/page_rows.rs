@@ -8,10 +8,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::fill;
+use crate::measure::{Figure, size, turns};
 use crate::row::Row;
 
-mod fill;
-
+/// Bundles of the workspace, and as many tool calls, candidates of runs and dispatches.
+const TASKS: usize = 100_000;
 /// Answers of each page, of which the median counts.
 const TURNS: usize = 15;
 /// What a page may take, in milliseconds.
@@ -84,34 +86,29 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     if !names.any(wanted) && ![HEAVIEST, FRESH, FRESH_TASKS].into_iter().any(wanted) {
         return Vec::new();
     }
-    let filled = fill::Filled::new();
+    let filled = fill::Filled::new(size(TASKS));
     let served = Served::start(filled.root());
     let mut rows = Vec::new();
     let mut heaviest = 0.0_f64;
     for (name, address) in PAGES {
         let address = filled.address(address);
-        let times = (0..=TURNS).map(|_| served.timed(&address));
+        let times = (0..=turns(TURNS)).map(|_| served.timed(&address));
         // The first answer warms what is kept.
         let times: Vec<f64> = times.skip(1).collect();
         if wanted(HEAVIEST) {
             heaviest = heaviest.max(served.weight(&address));
         }
-        rows.push(Row::within(name, median(times), LIMIT, "ms"));
+        rows.push(Row::within(name, Figure::of(times), LIMIT, "ms"));
     }
     rows.push(Row::within(HEAVIEST, heaviest, WEIGHT, "kB"));
     for (name, address) in [(FRESH, "/"), (FRESH_TASKS, "/tasks")] {
         if wanted(name) {
             let times = (0..5).map(|_| served.after_a_bundle(&filled, address));
-            rows.push(Row::within(name, median(times.collect()), LIMIT, "ms"));
+            rows.push(Row::within(name, Figure::of(times.collect()), LIMIT, "ms"));
         }
     }
     rows.retain(|row| wanted(row.name));
     rows
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// `roleos up` over the workspace; it ends with this value.
@@ -155,7 +152,7 @@ impl Served {
             .expect("a process");
         let served = Self { child, address };
         served.wait_until(|answer| {
-            answer.contains(&format!("\"total\":{}", fill::TASKS))
+            answer.contains(&format!("\"total\":{}", size(TASKS)))
                 && answer.contains("\"complete\":true")
         });
         served

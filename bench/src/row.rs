@@ -2,27 +2,59 @@
 
 use serde_json::{Value, json};
 
+use crate::measure::Figure;
+
 /// Ours against a peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
-    pub(crate) ours: f64,
-    pub(crate) peer: f64,
+    pub(crate) ours: Figure,
+    pub(crate) peer: Figure,
     pub(crate) peer_name: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) goal: Goal,
+    /// Our figure at every size, where it is the growth that is measured.
+    pub(crate) sizes: Vec<(usize, Figure)>,
 }
 
 impl Row {
-    /// A figure that may not be above a limit.
-    pub(crate) fn within(name: &'static str, ours: f64, limit: f64, unit: &'static str) -> Self {
+    /// Ours against a peer's.
+    pub(crate) fn new(
+        name: &'static str,
+        (ours, peer): (impl Into<Figure>, impl Into<Figure>),
+        peer_name: &'static str,
+        unit: &'static str,
+        goal: Goal,
+    ) -> Self {
         Self {
             name,
-            ours,
-            peer: limit,
-            peer_name: "the limit",
+            ours: ours.into(),
+            peer: peer.into(),
+            peer_name,
             unit,
-            goal: Goal::AtMost(1.0),
+            goal,
+            sizes: Vec::new(),
+        }
+    }
+
+    /// A figure that may not be above a limit.
+    pub(crate) fn within(
+        name: &'static str,
+        ours: impl Into<Figure>,
+        limit: f64,
+        unit: &'static str,
+    ) -> Self {
+        Self::new(name, (ours, limit), "the limit", unit, Goal::AtMost(1.0))
+    }
+
+    pub(crate) fn ratio(&self) -> f64 {
+        self.ours.median / self.peer.median
+    }
+
+    pub(crate) fn holds(&self) -> bool {
+        match self.goal {
+            Goal::AtLeast(goal) => self.ratio() >= goal,
+            Goal::AtMost(goal) => self.ratio() <= goal,
         }
     }
 }
@@ -34,54 +66,73 @@ pub(crate) enum Goal {
     AtMost(f64),
 }
 
-impl Row {
-    fn ratio(&self) -> f64 {
-        self.ours / self.peer
-    }
-
-    fn holds(&self) -> bool {
-        match self.goal {
-            Goal::AtLeast(goal) => self.ratio() >= goal,
-            Goal::AtMost(goal) => self.ratio() <= goal,
+impl Goal {
+    /// The goal as `>= 5`.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::AtLeast(goal) => format!(">= {goal}"),
+            Self::AtMost(goal) => format!("<= {goal}"),
         }
     }
 }
 
+/// The rows for programs, with everything that is needed to print them again.
 pub(crate) fn as_json(rows: &[Row]) -> Value {
     rows.iter()
         .map(|row| {
-            json!({
+            let mut value = json!({
                 "name": row.name,
-                "ours": row.ours,
-                "peer": row.peer,
+                "ours": row.ours.median,
+                "ours_quartiles": [row.ours.low, row.ours.high],
+                "peer": row.peer.median,
+                "peer_quartiles": [row.peer.low, row.peer.high],
+                "samples": row.ours.samples,
                 "peer_name": row.peer_name,
                 "ratio": row.ratio(),
+                "goal": row.goal.text(),
+                "holds": row.holds(),
                 "unit": row.unit,
-            })
+            });
+            if let (false, Some(object)) = (row.sizes.is_empty(), value.as_object_mut()) {
+                let sizes = row.sizes.iter().map(|(size, figure)| {
+                    json!({ "size": size, "ours": figure.median, "quartiles": [figure.low, figure.high] })
+                });
+                object.insert("sizes".to_owned(), sizes.collect());
+            }
+            value
         })
         .collect()
 }
 
+/// How far the quartiles lie apart, in hundredths of the median.
+pub(crate) fn spread(figure: Figure) -> String {
+    match figure.samples {
+        0 | 1 => String::new(),
+        _ => format!("±{:.0}%", (figure.high - figure.low) / figure.median * 50.0),
+    }
+}
+
+/// The rows for people.
 pub(crate) fn as_table(rows: &[Row]) -> String {
     let mut text = format!(
-        "{:<44} {:>12} {:>12} {:<10} {:>7}  {:<7} {:<6} against\n",
-        "what", "ours", "peer", "unit", "ratio", "goal", ""
+        "{:<58} {:>11} {:>5} {:>11} {:>5} {:<10} {:>7}  {:<7} {:<6} against\n",
+        "what", "ours", "", "peer", "", "unit", "ratio", "goal", ""
     );
     for row in rows {
-        let goal = match row.goal {
-            Goal::AtLeast(goal) => format!(">= {goal}"),
-            Goal::AtMost(goal) => format!("<= {goal}"),
-        };
         let verdict = if row.holds() { "ok" } else { "MISSED" };
         text.push_str(&format!(
-            "{:<44} {:>12.1} {:>12.1} {:<10} {:>7.2}  {goal:<7} {verdict:<6} {}\n",
+            "{:<58} {:>11.1} {:>5} {:>11.1} {:>5} {:<10} {:>7.2}  {:<7} {verdict:<6} {}\n",
             row.name,
-            row.ours,
-            row.peer,
+            row.ours.median,
+            spread(row.ours),
+            row.peer.median,
+            spread(row.peer),
             row.unit,
             row.ratio(),
+            row.goal.text(),
             row.peer_name
         ));
     }
+    text.push_str("± is half the distance between the quartiles, in hundredths of the median\n");
     text
 }

@@ -11,8 +11,7 @@ use selection::verifier::{Outcome, Verifier};
 use selection::winner::{Run, decide};
 use serde_json::{Value, json};
 
-use crate::measure::median;
-use crate::measure::peak_megabytes;
+use crate::measure::{Figure, peak_megabytes, size, turns};
 use crate::row::{Goal, Row};
 
 /// Lines of the long log, and of the short one that its memory is compared with.
@@ -40,7 +39,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     rows
 }
 
-fn contest_us() -> f64 {
+fn contest_us() -> Figure {
     let metric = Metric::v1();
     let runs: Vec<Run> = ["a", "b", "c", "d"]
         .into_iter()
@@ -61,10 +60,10 @@ fn contest_us() -> f64 {
         }
         started.elapsed().as_secs_f64() * 1e6 / 1000.0
     });
-    median(times.collect())
+    Figure::of(times.collect())
 }
 
-fn schema_ms() -> f64 {
+fn schema_ms() -> Figure {
     let schema = json!({
         "type": "object", "required": ["title", "items"],
         "properties": {
@@ -86,10 +85,10 @@ fn schema_ms() -> f64 {
         .collect();
     let output = json!({ "title": "ten kilobytes", "items": items }).to_string();
     let Ok(verifier) = Verifier::json_schema(&schema) else {
-        return f64::NAN;
+        return f64::NAN.into();
     };
     if output.len() < 10_000 || !verifier.verify(&output).passed() {
-        return f64::NAN;
+        return f64::NAN.into();
     }
     let times = (0..21).map(|_| {
         let started = Instant::now();
@@ -98,31 +97,30 @@ fn schema_ms() -> f64 {
         }
         started.elapsed().as_secs_f64() * 1e3 / 20.0
     });
-    median(times.collect())
+    Figure::of(times.collect())
 }
 
 fn stats_rows(time: &'static str, memory: &'static str) -> Option<[Row; 2]> {
     let folder = tempfile::tempdir().ok()?;
     let (long, short) = (folder.path().join("long"), folder.path().join("short"));
-    write_log(&long, LINES)?;
+    write_log(&long, size(LINES))?;
     write_log(&short, FEW)?;
-    let times = (0..3).filter_map(|_| {
+    let times = (0..turns(5)).filter_map(|_| {
         let started = Instant::now();
         let stats = routing::runs::stats(&long).ok()?;
         black_box(&stats);
         (stats.models.len() == 12).then(|| started.elapsed().as_secs_f64())
     });
-    let seconds = median(times.collect());
+    let seconds = Figure::of(times.collect());
     Some([
         Row::within(time, seconds, 2.0, "s"),
-        Row {
-            name: memory,
-            ours: in_child(&long)?,
-            peer: in_child(&short)?,
-            peer_name: "10,000 lines",
-            unit: "MB",
-            goal: Goal::AtMost(1.5),
-        },
+        Row::new(
+            memory,
+            (in_child(&long)?, in_child(&short)?),
+            "10,000 lines",
+            "MB",
+            Goal::AtMost(1.5),
+        ),
     ])
 }
 
@@ -142,7 +140,7 @@ fn in_child(log: &Path) -> Option<f64> {
 }
 
 /// Lines as contests write them, of four models in three roles.
-fn write_log(path: &Path, lines: usize) -> Option<()> {
+pub(crate) fn write_log(path: &Path, lines: usize) -> Option<()> {
     let mut records = Vec::new();
     for number in 0..lines {
         let timestamp = "2026-03-04T05:06:07.123456789Z".to_owned();

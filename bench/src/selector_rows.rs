@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use selection::metric::{Metric, Parts};
 use selection::run_log::{More, Record};
@@ -10,7 +10,7 @@ use selection::selector::features::Line;
 use selection::selector::{Book, Example, Features, Outcome, Selector};
 use serde_json::{Value, json};
 
-use crate::measure::median;
+use crate::measure::{Figure, in_turns, size, turns};
 use crate::row::Row;
 
 /// Versions that a request is scored for.
@@ -40,7 +40,9 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     }
     let training = "selector: training on 100,000 log lines";
     if wanted(training) {
-        rows.push(Row::within(training, training_s(), 10.0, "s"));
+        let times = (0..turns(5)).map(|_| training_s(size(LINES)));
+        let took = Figure::of(times.collect());
+        rows.push(Row::within(training, took, 10.0, "s"));
     }
     rows
 }
@@ -94,7 +96,7 @@ fn request(number: usize) -> String {
 }
 
 /// The time to look at a request and score it for every version, over the time to parse it.
-fn against_parsing(versions: usize) -> f64 {
+fn against_parsing(versions: usize) -> Figure {
     let examples: Vec<Example> = (0..400).map(|number| example(number, versions)).collect();
     let selector = Selector::train(&examples);
     let names: Vec<String> = examples
@@ -107,20 +109,12 @@ fn against_parsing(versions: usize) -> f64 {
         .iter()
         .filter_map(|request| serde_json::from_str(request).ok())
         .collect();
-    let time = |once: &dyn Fn()| {
-        let times = (0..51).map(|_| {
-            let started = Instant::now();
-            once();
-            started.elapsed().as_secs_f64()
-        });
-        median(times.collect())
-    };
-    let parsing = time(&|| {
+    let parsing = || {
         for request in &requests {
             black_box(serde_json::from_str::<Value>(black_box(request)).ok());
         }
-    });
-    let deciding = time(&|| {
+    };
+    let deciding = || {
         for request in &parsed {
             let messages = request.get("messages").unwrap_or(request);
             let features = Features::of_input(black_box(messages));
@@ -130,12 +124,15 @@ fn against_parsing(versions: usize) -> f64 {
                 black_box(judged.score(name));
             }
         }
-    });
-    deciding / parsing
+    };
+    let (deciding, parsing) = in_turns(turns(51), deciding, parsing);
+    let ratios = deciding.iter().zip(&parsing);
+    let ratio = |(ours, parser): (&Duration, &Duration)| ours.as_secs_f64() / parser.as_secs_f64();
+    Figure::of(ratios.map(ratio).collect())
 }
 
 /// From the two files on disk to the trained selector.
-fn training_s() -> f64 {
+pub(crate) fn training_s(lines: usize) -> f64 {
     let Ok(folder) = tempfile::tempdir() else {
         return f64::NAN;
     };
@@ -143,7 +140,7 @@ fn training_s() -> f64 {
         folder.path().join("run_log.jsonl"),
         folder.path().join("features.jsonl"),
     );
-    if write_log(&log, &features).is_none() {
+    if write_log(&log, &features, lines).is_none() {
         return f64::NAN;
     }
     let started = Instant::now();
@@ -154,11 +151,11 @@ fn training_s() -> f64 {
     started.elapsed().as_secs_f64()
 }
 
-fn write_log(log: &Path, features: &Path) -> Option<()> {
+fn write_log(log: &Path, features: &Path, lines: usize) -> Option<()> {
     let metric = Metric::v1();
     let mut records = Vec::new();
-    let mut lines = String::new();
-    for number in 0..LINES / CANDIDATES {
+    let mut noted = String::new();
+    for number in 0..lines / CANDIDATES {
         let hash = format!("{:02x}{number:062x}", number % 256);
         let run_id = format!("run-{number}");
         for model in 0..CANDIDATES {
@@ -200,10 +197,10 @@ fn write_log(log: &Path, features: &Path) -> Option<()> {
             prompt_hash: hash,
             features: Features::of(&text(number, 2048), &[]),
         };
-        lines.push_str(&line.to_line());
-        lines.push('\n');
+        noted.push_str(&line.to_line());
+        noted.push('\n');
     }
     routing::runs::append(&base::seals::Seals::default(), log, records).ok()?;
-    base::files::append_line(features, &lines, false).ok()?;
+    base::files::append_line(features, &noted, false).ok()?;
     Some(())
 }

@@ -13,9 +13,6 @@ use base::workspace::Workspace;
 use routing::specialists::{Asked, Named, Paths, Settings, Specialists};
 use selection::selector::{Example, Features, Outcome, Selector};
 use serde_json::{Value, json};
-use server::backend::{Backends, Limits};
-use server::blocking;
-use server::dispatch::Dispatcher;
 use specialist::classifier::{Classifier, Embedding, Fit, Verdict};
 use specialist::gate::{Declared, Gate, Question};
 use specialist::quota::{Source, View};
@@ -23,9 +20,12 @@ use specialist::registry::{Registry, Version};
 use specialist::role_block::RoleBlock;
 use specialist::shadow;
 use specialist::state::Halts;
+use upstream::backend::{Backends, Limits};
+use upstream::blocking;
+use upstream::dispatch::Dispatcher;
 
-use crate::measure::{median_time, middle};
-use crate::row::{Goal, Row};
+use crate::measure::{Figure, times, turns};
+use crate::row::Row;
 
 const ROLE: &str = "Checker";
 
@@ -39,40 +39,26 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     let decision = "gate decision on a 2 KB input";
     if wanted(decision) {
-        rows.push(row(decision, decide(), 20.0));
+        rows.push(Row::within(decision, decide(), 20.0, "µs"));
     }
     let added = "dispatch over its backend's time, with logs";
     if wanted(added) {
-        rows.extend(dispatch().map(|took| row(added, took, 300.0)));
+        rows.extend(dispatch().map(|took| Row::within(added, took, 300.0, "µs")));
     }
     let halt = "probes that halt a coin, median";
     if wanted(halt) {
-        rows.push(count(halt, probes_of_a_coin(), 30.0, "probes"));
+        rows.push(Row::within(
+            halt,
+            f64::from(probes_of_a_coin()),
+            30.0,
+            "probes",
+        ));
     }
     let wrong = "wrong halts of 20,000 at the boundary";
     if wanted(wrong) {
-        rows.push(count(wrong, wrong_halts(), 200.0, "halts"));
+        rows.push(Row::within(wrong, f64::from(wrong_halts()), 200.0, "halts"));
     }
     rows
-}
-
-fn row(name: &'static str, took: Duration, limit: f64) -> Row {
-    Row {
-        name,
-        ours: took.as_secs_f64() * 1e6,
-        peer: limit,
-        peer_name: "the limit",
-        unit: "µs",
-        goal: Goal::AtMost(1.0),
-    }
-}
-
-fn count(name: &'static str, ours: u32, limit: f64, unit: &'static str) -> Row {
-    Row {
-        ours: f64::from(ours),
-        unit,
-        ..row(name, Duration::ZERO, limit)
-    }
 }
 
 /// How many probes an adapter of this rate gets before the sequential test halts it; at most a thousand.
@@ -195,7 +181,7 @@ fn trained() -> Trained {
     Trained(Selector::train(&contests))
 }
 
-fn decide() -> Duration {
+fn decide() -> Figure {
     let registry = Registry::parse(registry("http://127.0.0.1:1").as_bytes());
     let classifier = trained();
     let inputs: Vec<Value> = (0..97)
@@ -223,16 +209,17 @@ fn decide() -> Duration {
         "every input reaches the last check"
     );
     let mut turn = inputs.iter().cycle();
-    median_time(501, || {
+    let took = times(turns(501), || {
         if let Some(input) = turn.next() {
             black_box(Gate::decide(black_box(question(input))));
         }
-    })
+    });
+    Figure::of_times(&took, 1e6)
 }
 
 /// A whole dispatch, gate, quota, HTTP and logs, less what one exchange with the same backend takes over a plain socket.
 /// `None` when there is no place to write or no port.
-fn dispatch() -> Option<Duration> {
+fn dispatch() -> Option<Figure> {
     let folder = tempfile::tempdir().ok()?;
     let workspace = Workspace::at(folder.path()).ok()?;
     let environment = Environment::default();
@@ -252,7 +239,7 @@ fn dispatch() -> Option<Duration> {
     let mut plain = Plain::to(&address, &input)?;
     let ours = async {
         let mut times = (Vec::new(), Vec::new());
-        for number in 0..1201 {
+        for number in 0..200 + turns(1001) {
             let start = Instant::now();
             let asked = Asked {
                 role: ROLE,
@@ -274,7 +261,12 @@ fn dispatch() -> Option<Duration> {
         Some(times)
     };
     let (whole, alone) = blocking::run(ours).ok()??;
-    Some(middle(whole).saturating_sub(middle(alone)))
+    // Of each turn, because what disturbs the one disturbs the other.
+    let added = whole.iter().zip(&alone);
+    let added: Vec<Duration> = added
+        .map(|(whole, alone)| whole.saturating_sub(*alone))
+        .collect();
+    Some(Figure::of_times(&added, 1e6))
 }
 
 /// A backend that answers at once, on a port of its own.

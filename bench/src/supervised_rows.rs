@@ -1,5 +1,6 @@
-//! Commands under `roleos run` against the same commands without it, in turns, and the start of a supervised command
-//! against the start of an empty Rust program. The binary is the one that was built beside this program.
+//! Commands as agents run them, behind `roleos-watch`, against the same commands by themselves, in turns; and the start of
+//! a supervised command against the start of an empty Rust program. The binary is the one that was built beside this
+//! program.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::measure::middle;
+use crate::measure::Figure;
 use crate::row::{Goal, Row};
 
 /// One load: what is run, how often each side, and how much longer it may take.
@@ -48,8 +49,8 @@ const LOADS: [Load; 4] = [
     },
 ];
 
-const START: &str = "supervised: start of a command";
-const WATCHED: &str = "supervised: start of an agent's command by `roleos-watch`";
+const START: &str = "supervised: start of a session by `roleos run`";
+const WATCHED: &str = "supervised: start of a command";
 
 /// Turns of the start of a process.
 const STARTS: usize = 200;
@@ -89,10 +90,10 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let desk = Desk::new();
     let mut rows: Vec<Row> = loads.into_iter().map(|load| desk.row(load)).collect();
     if wanted(START) {
-        rows.push(desk.start());
+        rows.push(desk.start(START, || desk.run()));
     }
     if wanted(WATCHED) {
-        rows.push(desk.watched());
+        rows.push(desk.start(WATCHED, || desk.watch()));
     }
     rows
 }
@@ -149,8 +150,12 @@ impl Desk {
             .args([&empty, &place.join("empty.rs")])
             .status();
         assert!(built.expect("rustc").success());
+        // As an installation lays it: a copied file. The linker leaves one in many small pieces in the page cache, which
+        // takes longer to map.
+        let hook = place.join("roleos-hook");
+        fs::copy(beside.with_file_name("roleos-hook"), &hook).expect("room");
         let watch = place.join("roleos-watch");
-        symlink(beside.with_file_name("roleos-hook"), &watch).expect("room");
+        symlink(&hook, &watch).expect("room");
         Self {
             folder,
             roleos: beside,
@@ -159,20 +164,26 @@ impl Desk {
         }
     }
 
-    /// The time of `program` with `words`, under supervision or not.
-    fn time(&self, supervised: bool, program: &Path, words: &[&str]) -> Duration {
-        let mut command = if supervised {
-            let mut command = Command::new(&self.roleos);
-            command.args(["run", "--"]).arg(program);
-            command
-        } else {
-            Command::new(program)
-        };
-        command.args(words);
-        self.time_of(command)
+    /// The time of `program` with `words`, behind `way` or by itself.
+    fn time(&self, way: Option<&mut Command>, program: &Path, words: &[&str]) -> Duration {
+        match way {
+            Some(way) => self.time_of(way.arg(program).args(words)),
+            None => self.time_of(Command::new(program).args(words)),
+        }
     }
 
-    fn time_of(&self, mut command: Command) -> Duration {
+    /// The way of an agent's command. One word behind it would be a text for the shell.
+    fn watch(&self) -> Command {
+        Command::new(&self.watch)
+    }
+
+    fn run(&self) -> Command {
+        let mut command = Command::new(&self.roleos);
+        command.args(["run", "--"]);
+        command
+    }
+
+    fn time_of(&self, command: &mut Command) -> Duration {
         command
             .current_dir(self.folder.path().join("work"))
             .env("ROLEOS_ROOT", self.folder.path())
@@ -188,59 +199,40 @@ impl Desk {
     }
 
     fn row(&self, load: &Load) -> Row {
-        let run = |supervised| self.time(supervised, Path::new("bash"), &["-c", load.script]);
-        let (ours, peer) = in_turns(load.turns, run);
-        Row {
-            name: load.name,
-            ours: ours.as_secs_f64() * 1e3,
-            peer: peer.as_secs_f64() * 1e3,
-            peer_name: "the same without supervision",
-            unit: "ms",
-            goal: Goal::AtMost(load.goal),
-        }
+        let words = ["-c", load.script];
+        let (ours, peer) = in_turns(load.turns, |supervised| {
+            let mut way = supervised.then(|| self.watch());
+            self.time(way.as_mut(), Path::new("bash"), &words)
+        });
+        Row::new(
+            load.name,
+            (ours, peer),
+            "the same without supervision",
+            "ms",
+            Goal::AtMost(load.goal),
+        )
     }
 
     /// The supervised command is the empty program itself.
-    fn start(&self) -> Row {
-        let (ours, peer) = in_turns(STARTS, |supervised| self.time(supervised, &self.empty, &[]));
-        Row {
-            name: START,
-            ours: ours.as_secs_f64() * 1e3,
-            peer: peer.as_secs_f64() * 1e3,
-            peer_name: "an empty Rust program",
-            unit: "ms",
-            goal: Goal::AtMost(3.0),
-        }
-    }
-
-    /// The same as an agent starts it; a second word makes it a program and not a text for the shell.
-    fn watched(&self) -> Row {
+    fn start(&self, name: &'static str, way: impl Fn() -> Command) -> Row {
         let (ours, peer) = in_turns(STARTS, |supervised| {
-            let mut command = if supervised {
-                let mut command = Command::new(&self.watch);
-                command.arg(&self.empty);
-                command
-            } else {
-                Command::new(&self.empty)
-            };
-            command.arg("word");
-            self.time_of(command)
+            self.time(supervised.then(&way).as_mut(), &self.empty, &["word"])
         });
-        Row {
-            name: WATCHED,
-            ours: ours.as_secs_f64() * 1e3,
-            peer: peer.as_secs_f64() * 1e3,
-            peer_name: "an empty Rust program",
-            unit: "ms",
-            goal: Goal::AtMost(3.0),
-        }
+        Row::new(
+            name,
+            (ours, peer),
+            "an empty Rust program",
+            "ms",
+            Goal::AtMost(3.0),
+        )
     }
 }
 
-/// The medians of both sides, supervised first; each side once in each turn, after one that warms caches.
-fn in_turns(turns: usize, run: impl Fn(bool) -> Duration) -> (Duration, Duration) {
+/// The milliseconds of both sides, supervised first; each side once in each turn, after one that warms caches.
+fn in_turns(turns: usize, run: impl Fn(bool) -> Duration) -> (Figure, Figure) {
     run(true);
     run(false);
-    let (ours, peer) = (0..turns).map(|_| (run(true), run(false))).unzip();
-    (middle(ours), middle(peer))
+    let turns = 0..crate::measure::turns(turns);
+    let (ours, peer): (Vec<_>, Vec<_>) = turns.map(|_| (run(true), run(false))).unzip();
+    (Figure::of_times(&ours, 1e3), Figure::of_times(&peer, 1e3))
 }

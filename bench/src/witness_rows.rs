@@ -27,7 +27,7 @@ use witness::scorecard::{Collector, Wanted};
 use witness::trace::Call;
 use witness::wire::{Mode, Outcome, TaskId};
 
-use crate::measure::{peak_megabytes, per_second};
+use crate::measure::{Figure, peak_megabytes, per_second, size};
 use crate::row::{Goal, Row};
 
 const PEER: &str = "rvf-runtime 0.5.0";
@@ -68,7 +68,7 @@ const LARGE: [&str; 3] = [
 ];
 
 /// Figures of one row: ours, the peer's, and who that is.
-type Figures = (f64, f64, &'static str);
+type Figures = (Figure, Figure, &'static str);
 
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let material = Material::new();
@@ -98,21 +98,27 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     if !LARGE.iter().any(|name| wanted(name)) {
         return rows.rows;
     }
-    let bundles: Vec<Vec<u8>> = (0..MANY).map(|number| bundle(&material, number)).collect();
-    rows.add(LARGE[0], "bundles/s", Goal::AtLeast(5.0), || {
+    let bundles: Vec<Vec<u8>> = (0..size(MANY))
+        .map(|number| bundle(&material, number))
+        .collect();
+    rows.add(LARGE[0], "bundles/s", Goal::AtLeast(6.0), || {
         from_memory(&bundles)
     });
     let size = bundles.iter().map(Vec::len).sum::<usize>();
     let directory = tempfile::tempdir().expect("a temporary directory");
     fill(directory.path(), &bundles);
     drop(bundles);
-    rows.add(LARGE[1], "bundles/s", Goal::AtLeast(3.5), || {
+    rows.add(LARGE[1], "bundles/s", Goal::AtLeast(6.0), || {
         from_files(directory.path())
     });
     rows.add(LARGE[2], "MB", Goal::AtMost(0.05), || {
         #[expect(clippy::cast_precision_loss, reason = "a few gigabytes")]
         let files = size as f64 / 1e6;
-        (memory_in_child(directory.path()), files, "1.7 GB of files")
+        (
+            memory_in_child(directory.path()).into(),
+            files.into(),
+            "the files",
+        )
     });
     rows.rows
 }
@@ -132,14 +138,8 @@ impl Rows<'_> {
     ) {
         if (self.wanted)(name) {
             let (ours, peer, peer_name) = measure();
-            self.rows.push(Row {
-                name,
-                ours,
-                peer,
-                peer_name,
-                unit,
-                goal,
-            });
+            self.rows
+                .push(Row::new(name, (ours, peer), peer_name, unit, goal));
         }
     }
 }
@@ -255,7 +255,11 @@ fn raw(bytes: &[u8]) -> Figures {
         },
     );
     let megabytes = bytes.len() as f64 / 1e6;
-    (ours * megabytes, peer * megabytes, "hmac 0.13 + sha2 0.11")
+    (
+        ours.times(megabytes),
+        peer.times(megabytes),
+        "hmac 0.13 + sha2 0.11",
+    )
 }
 
 fn from_memory(bundles: &[Vec<u8>]) -> Figures {

@@ -19,12 +19,13 @@ mod model;
 mod person;
 mod place;
 mod planted;
+mod proved;
 mod serving;
 mod story;
 mod watched;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -45,6 +46,9 @@ struct Arguments {
     /// The program of mini-swe-agent.
     #[arg(long, value_name = "FILE", default_value = "mini")]
     mini: PathBuf,
+    /// Only the part in the box of `roleos prove`.
+    #[arg(long)]
+    prove: bool,
     /// Only these agents; `load` is a minute of load on the gateway instead.
     #[arg(value_name = "AGENT", value_parser = ["claude", "codex", MINI, LOAD])]
     only: Vec<String>,
@@ -95,10 +99,15 @@ fn told(part: &str, ended: Result<String>) -> ExitCode {
 
 /// One agent's story, from the installation to the evidence; returns the replay.
 fn play(arguments: &Arguments, agent: &str) -> Result<String> {
+    if arguments.prove {
+        return proved(arguments, agent).map(|()| String::new());
+    }
     let place = Arc::new(Place::new(&arguments.roleos)?);
     if agent == MINI {
         let played = watched::with_mini(&place, &arguments.mini);
-        return played.map_err(|failure| with_journal(&place, &failure));
+        let shown = played.map_err(|failure| with_journal(&place, &failure))?;
+        proved(arguments, agent)?;
+        return Ok(shown);
     }
     let before = place.arrived()?;
     place.roleos(&["init", "--agent", agent])?;
@@ -125,7 +134,19 @@ fn play(arguments: &Arguments, agent: &str) -> Result<String> {
         let place = Arc::new(Place::new(&arguments.roleos)?);
         planted::check(&place, &program).map_err(|failure| with_journal(&place, &failure))?;
     }
+    proved(arguments, agent)?;
     Ok(shown)
+}
+
+/// Runs an agent in the box of `roleos prove`.
+fn proved(arguments: &Arguments, agent: &str) -> Result<()> {
+    // Programs lie in `bin` or `node_modules/.bin` of the folder that the box needs.
+    let folder = match agent {
+        MINI => arguments.mini.ancestors().nth(2),
+        _ => arguments.programs.ancestors().nth(2),
+    };
+    let place = Arc::new(Place::new(&arguments.roleos)?);
+    proved::check(&place, agent, folder.unwrap_or(Path::new(".")))
 }
 
 /// What the hook saw and said, beside what went wrong.

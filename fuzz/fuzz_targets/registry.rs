@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
             entry
                 .versions
                 .iter()
-                .all(|version| !specialist::family::is_claude(&version.base_model))
+                .all(|version| !specialist::family::refusal(&version.base_model).is_some())
         );
     }
     if registry.is_valid() {

@@ -1,35 +1,70 @@
 //! `cargo xtask bench`: builds and runs the `bench` program as a user's build would be. Measures nothing itself.
 //!
-//! Installs the peers that are programs of their own, when rows of the gateway are wanted.
-
-use std::ffi::OsString;
+//! Installs the peers that are programs of their own, when rows that need them are wanted.
 
 use crate::install;
 use crate::project::Project;
 use crate::shell::{self, Result};
 
-/// Passes `arguments` on; the table or the JSON comes out on stdout.
-pub(crate) fn run(project: &Project, arguments: &[OsString]) -> Result<()> {
-    if wants_peers(arguments) {
+/// How much is measured, and what comes out.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Print a JSON array instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Measure less of everything: smaller sizes, fewer turns.
+    #[arg(long)]
+    quick: bool,
+    /// Write docs/benchmarks.md and its plots as well.
+    #[arg(long)]
+    docs: bool,
+    /// Only rows whose name contains one of these words.
+    #[arg(value_name = "WORD")]
+    only: Vec<String>,
+}
+
+/// Measures; the table or the JSON comes out on stdout.
+pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
+    if wants_peers(&args.only) {
         install::peers(project)?;
     }
     // The hook rows start the program itself.
-    shell::run(&mut project.cargo(&["build", "--release", "--locked", "-p", "roleos"]))?;
-    let mut command = project.cargo(&["run", "--release", "--locked", "-p", "bench", "--"]);
-    shell::run(command.args(arguments))
+    let build = [
+        "build",
+        "--release",
+        "--locked",
+        "-p",
+        "roleos",
+        "-p",
+        "bench",
+    ];
+    shell::run(&mut project.cargo(&build))?;
+    let mut command = project.command_at(&project.target().join("release/bench"));
+    for (wanted, option) in [(args.json, "--json"), (args.quick, "--quick")] {
+        if wanted {
+            command.arg(option);
+        }
+    }
+    if args.docs {
+        command.arg("--docs").arg(project.root().join("docs"));
+    }
+    shell::run(command.args(&args.only))
 }
 
-/// Whether rows of the gateway may be among those that are wanted: all are, or a word could be part of such a name.
-fn wants_peers(arguments: &[OsString]) -> bool {
-    let words = arguments.iter().filter_map(|word| word.to_str());
-    let mut words = words.filter(|word| !word.starts_with('-')).peekable();
-    words.peek().is_none() || words.any(|word| ROWS.iter().any(|row| row.contains(word)))
+/// Returns `true` if rows with such a peer may be among those that are wanted.
+fn wants_peers(words: &[String]) -> bool {
+    let is_row = |word: &String| ROWS.iter().any(|row| row.contains(word.as_str()));
+    words.is_empty() || words.iter().any(is_row)
 }
 
 /// Names of rows that have such a peer.
-const ROWS: [&str; 2] = [
+const ROWS: [&str; 6] = [
     "gateway throughput against nginx",
     "gateway throughput against LiteLLM",
+    "gateway throughput against Portkey",
+    "hook call against cc-safety-net",
+    "hook call against nah",
+    "hook call against dcg",
 ];
 
 #[cfg(test)]
@@ -39,13 +74,13 @@ mod tests {
     #[test]
     fn peers_are_installed_when_their_rows_are_measured() {
         for (words, wanted) in [
-            (&["--json"][..], true),
-            (&[], true),
+            (&[][..], true),
             (&["gateway"], true),
-            (&["hook", "nginx"], true),
-            (&["hook", "--json"], false),
+            (&["shell", "nginx"], true),
+            (&["nah"], true),
+            (&["catalog"], false),
         ] {
-            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(wants_peers(&words), wanted, "{words:?}");
         }
     }

@@ -21,6 +21,10 @@ const GENERATED: &[Generated] = &[
         text: base::config::reference_markdown,
     },
     Generated {
+        file: "schemas/config.schema.json",
+        text: base::config::schema_text,
+    },
+    Generated {
         file: "docs/actions.md",
         text: crate::actions_doc::text,
     },
@@ -30,7 +34,7 @@ const GENERATED: &[Generated] = &[
     },
     Generated {
         file: "schemas/openapi.json",
-        text: server::api::document_text,
+        text: web::api::document_text,
     },
     Generated {
         file: "docs/gate-error-rates.md",

@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: an archive of stripped programs, its list of components, checksums, and a signature over them.
+//! `cargo xtask dist`: an archive of stripped programs with man pages and completions, its list of components, checksums, and a signature over them.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +12,15 @@ use witness::ledger::checkpoint::Origin;
 use witness::ledger::note::{sign_text, verifier_key};
 
 use crate::project::Project;
+use crate::reproducible;
 use crate::shell::{self, Failure, Result, headline};
 
 /// The programs that are shipped.
-const PROGRAMS: [&str; 2] = ["roleos", "roleos-hook"];
+pub(crate) const PROGRAMS: [&str; 2] = ["roleos", "roleos-hook"];
 /// Files that go into the archive beside them.
 const PAPERS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "CHANGELOG.md"];
+/// What published programs have beside the default.
+const FEATURES: &str = "roleos/otlp";
 const CHECKSUMS: &str = "SHA256SUMS";
 /// The name of the key in the note.
 const SIGNER: &str = "roleos-release";
@@ -45,16 +48,20 @@ pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
     let host = host()?;
     headline("programs");
     let strip = format!("profile.{}.strip=\"symbols\"", args.profile);
-    shell::run(&mut project.cargo(&[
+    let mut cargo = project.cargo(&[
         "build",
         "--locked",
         "--package",
         "roleos",
         "--profile",
         &args.profile,
+        "--features",
+        FEATURES,
         "--config",
         &strip,
-    ]))?;
+    ]);
+    reproducible::settle(&mut cargo, project.root());
+    shell::run(&mut cargo)?;
     let folder = project.target().join("dist-files");
     let name = format!("roleos-{version}-{host}");
     let built = match args.profile.as_str() {
@@ -118,6 +125,7 @@ fn collect(project: &Project, built: &Path, folder: &Path) -> Result<()> {
     for program in PROGRAMS {
         fs::copy(built.join(program), folder.join(program)).map_err(fail)?;
     }
+    crate::manual::write(folder)?;
     for paper in PAPERS {
         fs::copy(project.root().join(paper), folder.join(paper)).map_err(fail)?;
     }
@@ -138,6 +146,8 @@ fn metadata(project: &Project) -> Result<Value> {
         "metadata",
         "--format-version=1",
         "--locked",
+        "--features",
+        FEATURES,
         "--filter-platform",
         &target,
     ]))?;
@@ -298,7 +308,7 @@ mod tests {
         let document = components_of(&metadata(&project).unwrap(), &lock).unwrap();
         let components = list(&document, "components");
         let has = |name: &str| components.iter().any(|one| text(one, "name") == name);
-        assert!(has("tokio") && has("witness"));
+        assert!(has("tokio") && has("witness") && has("opentelemetry-otlp"));
         assert!(!has("assert_cmd") && !has("proptest") && !has("xtask"));
         let bare = components.iter().find(|one| one.get("licenses").is_none());
         assert_eq!(bare, None);

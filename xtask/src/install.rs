@@ -15,6 +15,8 @@ use crate::shell::{self, Failure, Result, headline, write};
 pub(crate) struct Tools {
     /// An interpreter that has the packages of `xtask/python-requirements.txt`.
     pub(crate) python: PathBuf,
+    /// An interpreter that has the packages of `xtask/exchange-requirements.txt`.
+    pub(crate) exchange: PathBuf,
     /// The script of axe-core, which looks at pages for people who cannot see or use them well.
     pub(crate) axe: PathBuf,
     /// `cargo-deny`, which checks what comes in with dependencies.
@@ -69,6 +71,20 @@ const PROGRAMS: &[Program] = &[
         packages: &["chromium-driver"],
     },
     Program {
+        what: "strace",
+        probe: &["strace", "--version"],
+        packages: &["strace"],
+    },
+    Program {
+        what: "PostgreSQL",
+        probe: &[
+            "sh",
+            "-c",
+            "command -v initdb || ls /usr/lib/postgresql/*/bin/initdb",
+        ],
+        packages: &["postgresql"],
+    },
+    Program {
         what: "npm",
         probe: &["npm", "--version"],
         packages: &["npm"],
@@ -87,7 +103,21 @@ const PEERS: &[Program] = &[
         probe: &["python3", "-c", "import venv, ensurepip"],
         packages: &["python3-venv"],
     },
+    Program {
+        what: "Node with npm",
+        probe: &["npm", "--version"],
+        packages: &["nodejs", "npm"],
+    },
 ];
+
+/// Other gateways and guards, as npm names them.
+const GUARDS: &[&str] = &["@portkey-ai/gateway@1.15.2", "cc-safety-net@2.4.5"];
+
+/// A guard of PyPI.
+const NAH: &str = "nah==0.11.0";
+
+/// A guard of crates.io.
+const DCG: (&str, &str) = ("destructive_command_guard", "0.16.0");
 
 /// The LiteLLM that is measured. Two releases of March 2026 were malicious; this is a later one.
 const LITELLM: &str = "litellm[proxy]==1.106.2";
@@ -104,7 +134,14 @@ const AXE: &str = "axe-core@4.14.0";
 /// The version of `cargo-deny`. `deny.toml` is written for it.
 const DENY: &str = "0.20.2";
 
+/// The version of `cargo-fuzz`.
+const FUZZ: &str = "0.13.1";
+
 const REQUIREMENTS: &str = "xtask/python-requirements.txt";
+const EXCHANGE: &str = "xtask/exchange-requirements.txt";
+
+/// Succeeds in a Python that is new enough for Harbor and can make environments.
+const NEW_PYTHON: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))";
 
 /// Installs what is missing; quick when nothing is.
 pub(crate) fn run(project: &Project) -> Result<Tools> {
@@ -112,17 +149,43 @@ pub(crate) fn run(project: &Project) -> Result<Tools> {
     system("tests", PROGRAMS)?;
     Ok(Tools {
         python: python(project)?,
+        exchange: exchange(project)?,
         axe: axe(project)?,
         deny: deny(project)?,
     })
 }
 
-/// Installs what the gateway is measured against.
+/// Installs what the gateway and the hook are measured against, each by the client of its registry.
 pub(crate) fn peers(project: &Project) -> Result<()> {
-    system("measurements of the gateway", PEERS)?;
+    system("measurements", PEERS)?;
     let folder = project.target().join("tools");
     let _alone = lock(&folder)?;
-    program_of_python(&folder.join("litellm"), "litellm", &[LITELLM])
+    program_of_python(&folder.join("litellm"), "litellm", &[LITELLM])?;
+    program_of_python(&folder.join("nah"), "nah", &[NAH])?;
+    packages_of_npm(&folder.join("guards"), GUARDS)?;
+    guard_of_crates(&folder)
+}
+
+/// Installs the guard of crates.io, optimised as its users have it.
+fn guard_of_crates(folder: &Path) -> Result<()> {
+    let home = folder.join("dcg");
+    if home.join("bin/dcg").exists() {
+        return Ok(());
+    }
+    let (name, version) = DCG;
+    headline(&format!(
+        "compiling {name} {version}, once; it takes many minutes"
+    ));
+    let build = folder.join("dcg-build");
+    shell::run(
+        Command::new("cargo")
+            .args(["install", name, "--version", version, "--locked", "--root"])
+            .arg(&home)
+            .arg("--target-dir")
+            .arg(&build),
+    )?;
+    fs::remove_dir_all(&build).ok();
+    Ok(())
 }
 
 /// Installs a program of PyPI into an environment of its own, again when its version changes.
@@ -239,6 +302,45 @@ fn python(project: &Project) -> Result<PathBuf> {
     Ok(python)
 }
 
+/// The interpreter of an environment with the packages that exchange formats are tested against.
+fn exchange(project: &Project) -> Result<PathBuf> {
+    let folder = project.target().join("tools");
+    let home = folder.join("exchange");
+    let python = home.join("bin/python");
+    let stamp = home.join("requirements.txt");
+    let wanted = project.read(EXCHANGE)?;
+    let _alone = lock(&folder)?;
+    let fits = fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == wanted);
+    let imports = "import harbor.models.trial.result, swebench.types";
+    if !fits || !shell::succeeds(Command::new(&python).args(["-c", imports])) {
+        headline("making the environment of the exchange formats");
+        let requirements = project.root().join(EXCHANGE);
+        let words = ["--no-deps", "--requirement"].map(OsStr::new);
+        let words = words.into_iter().chain([requirements.as_os_str()]);
+        environment_of(&new_python()?, &home, words)?;
+        write(&stamp, &wanted)?;
+    }
+    Ok(python)
+}
+
+/// Finds a Python that is new enough: the usual one, one with its version in its name, or one of pyenv.
+fn new_python() -> Result<PathBuf> {
+    let names = ["python3", "python3.14", "python3.13", "python3.12"].map(PathBuf::from);
+    let root = shell::output(Command::new("pyenv").arg("root")).unwrap_or_default();
+    let versions = fs::read_dir(Path::new(root.trim()).join("versions"));
+    let of_pyenv = versions.into_iter().flatten().flatten();
+    let mut all = names
+        .into_iter()
+        .chain(of_pyenv.map(|entry| entry.path().join("bin/python3")));
+    let fits = |python: &PathBuf| shell::succeeds(Command::new(python).args(["-c", NEW_PYTHON]));
+    all.find(fits).ok_or_else(|| {
+        Failure::new(
+            "tests need Python 3.12 or newer with venv, which is missing\n\
+             hint: install one beside the other as `python3.12`, or by pyenv",
+        )
+    })
+}
+
 fn imports(python: &Path) -> bool {
     let modules = "import anthropic, cryptography, openai, schemathesis, securesystemslib";
     shell::succeeds(Command::new(python).args(["-c", modules]))
@@ -246,8 +348,16 @@ fn imports(python: &Path) -> bool {
 
 /// Makes a virtual environment with what these words ask pip for.
 fn environment<W: AsRef<OsStr>>(home: &Path, words: impl IntoIterator<Item = W>) -> Result<()> {
+    environment_of(Path::new("python3"), home, words)
+}
+
+fn environment_of<W: AsRef<OsStr>>(
+    python: &Path,
+    home: &Path,
+    words: impl IntoIterator<Item = W>,
+) -> Result<()> {
     shell::run(
-        Command::new("python3")
+        Command::new(python)
             .args(["-m", "venv", "--clear"])
             .arg(home),
     )?;
@@ -267,29 +377,31 @@ fn axe(project: &Project) -> Result<PathBuf> {
     Ok(home.join("node_modules/axe-core/axe.min.js"))
 }
 
-/// `cargo-deny` of the pinned version, compiled without optimisation: it runs for seconds.
 fn deny(project: &Project) -> Result<PathBuf> {
+    crate_program(project, "cargo-deny", DENY)
+}
+
+/// `cargo-fuzz` of the pinned version.
+pub(crate) fn cargo_fuzz(project: &Project) -> Result<PathBuf> {
+    crate_program(project, "cargo-fuzz", FUZZ)
+}
+
+/// A program of crates.io in this version, compiled without optimisation: it runs for seconds.
+fn crate_program(project: &Project, name: &str, version: &str) -> Result<PathBuf> {
     let folder = project.target().join("tools");
     let _alone = lock(&folder)?;
-    let home = folder.join(format!("cargo-deny-{DENY}"));
-    let program = home.join("bin").join("cargo-deny");
+    let home = folder.join(format!("{name}-{version}"));
+    let program = home.join("bin").join(name);
     if shell::succeeds(Command::new(&program).arg("--version")) {
         return Ok(program);
     }
     headline(&format!(
-        "compiling cargo-deny {DENY}, once; it takes some minutes"
+        "compiling {name} {version}, once; it takes some minutes"
     ));
-    let build = folder.join("cargo-deny-build");
+    let build = folder.join(format!("{name}-build"));
     shell::run(
         Command::new("cargo")
-            .args([
-                "install",
-                "cargo-deny",
-                "--version",
-                DENY,
-                "--locked",
-                "--debug",
-            ])
+            .args(["install", name, "--version", version, "--locked", "--debug"])
             .arg("--root")
             .arg(&home)
             .arg("--target-dir")

@@ -7,7 +7,6 @@
 )]
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -20,10 +19,14 @@ mod codegen;
 mod dist;
 mod e2e;
 mod failure;
+mod faults;
+mod fuzz;
 mod gate_report;
 mod install;
+mod manual;
 mod project;
 mod prove_accept;
+mod reproducible;
 mod screenshots;
 mod shell;
 mod simulate;
@@ -58,18 +61,18 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Run the programs under failing calls, kills, full disks, damage, crowds and bad upstreams; print what was lost.
+    Faults(faults::Args),
+    /// Fuzz every parser of outside bytes: `cargo xtask fuzz [--minutes N] [--target T]`.
+    Fuzz(fuzz::Args),
     /// Build the files of a release: programs, list of components, checksums, signature.
     Dist(dist::Args),
+    /// Build the programs twice in different folders and compare their bytes.
+    Reproducible(reproducible::Args),
     /// Write how often the gate errs, from the corpora: `docs/gate-error-rates.md`.
     GateReport,
     /// Mine the acceptance suite from local clones and run the built-in agents over it.
-    ProveAccept {
-        /// Folder of the clones [default: `ROLEOS_PROVE_REPOS`]; without it nothing runs.
-        clones: Option<PathBuf>,
-        /// Folder to work in [default: in the target folder].
-        #[arg(long)]
-        work: Option<PathBuf>,
-    },
+    ProveAccept(prove_accept::Args),
     /// Take the pictures of the pages in `docs/img/` with a real browser.
     Screenshots,
     /// Play the learning loop through the real program and write `docs/learning-loop.md`: `cargo xtask simulate [--seed N]…`.
@@ -78,12 +81,8 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Measure ours against peers, side by side: `cargo xtask bench [--json] [ROW…]`.
-    Bench {
-        /// Passed on to the `bench` program.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
-    },
+    /// Measure ours against peers, side by side: `cargo xtask bench [--quick] [--json] [--docs] [ROW…]`.
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -100,16 +99,19 @@ fn run(chore: Chore) -> shell::Result<()> {
     let project = Project::find()?;
     match chore {
         Chore::Install => install::run(&project).map(drop),
-        Chore::ProveAccept { clones, work } => prove_accept::run(&project, clones.as_deref(), work),
+        Chore::ProveAccept(args) => prove_accept::run(&project, &args),
         Chore::Test => test::run(&project),
         Chore::Tidy => tidy::run(&project),
         Chore::Codegen { check: false } => codegen::write(&project),
         Chore::Codegen { check: true } => codegen::check(&project),
         Chore::E2e { arguments } => e2e::run(&project, &arguments),
+        Chore::Faults(args) => faults::run(&project, &args),
+        Chore::Fuzz(args) => fuzz::run(&project, &args),
         Chore::Dist(args) => dist::run(&project, &args),
+        Chore::Reproducible(args) => reproducible::run(&project, &args),
         Chore::GateReport => gate_report::run(&project),
         Chore::Screenshots => screenshots::run(&project),
         Chore::Simulate { arguments } => simulate::run(&project, &arguments),
-        Chore::Bench { arguments } => bench::run(&project, &arguments),
+        Chore::Bench(args) => bench::run(&project, &args),
     }
 }

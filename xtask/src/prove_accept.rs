@@ -1,12 +1,14 @@
 //! `cargo xtask prove-accept`: mines the acceptance suite from local clones and runs the built-in agents over it.
 //!
 //! `xtask/prove-suite.json` holds repositories, commands, commits and names of tests, and nothing of their code. The
-//! folder of the clones is given as an argument or a variable; without it nothing runs.
+//! folder of the clones is given as an argument or a variable; without it nothing runs. `xtask/own-suite.json` is a small
+//! one of this repository's own history, for machines without clones; a shallow clone skips it.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,33 +29,96 @@ struct Repository {
     setup: String,
     #[serde(default)]
     key: Vec<String>,
-    /// Names of the tests that must change, by the beginning of the fix.
+    /// Names of the tests that must change, by the beginning of the fix; none where those that are mined count.
     tasks: BTreeMap<String, Vec<String>>,
 }
 
-/// Builds, mines and runs; `clones` is the folder of the repositories.
-pub(crate) fn run(project: &Project, clones: Option<&Path>, work: Option<PathBuf>) -> Result<()> {
+/// What is run, and where.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Folder of the clones [default: `ROLEOS_PROVE_REPOS`]; without it nothing runs.
+    clones: Option<PathBuf>,
+    /// Folder to work in [default: in the target folder].
+    #[arg(long)]
+    work: Option<PathBuf>,
+    /// Mine everything a second time and compare the bytes.
+    #[arg(long)]
+    twice: bool,
+    /// Run the small suite of this repository's own history instead; it needs no clones.
+    #[arg(long, conflicts_with = "clones")]
+    own: bool,
+}
+
+/// Builds, mines and runs.
+pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
+    let work = args.work.clone();
+    let work = work.unwrap_or_else(|| project.target().join("prove-accept"));
+    if args.own {
+        return own(project, work);
+    }
     #[expect(clippy::disallowed_methods, reason = "a chore reads its own variable")]
     let named = std::env::var_os("ROLEOS_PROVE_REPOS").map(PathBuf::from);
-    let Some(clones) = clones.or(named.as_deref()) else {
+    let Some(clones) = args.clones.clone().or(named) else {
         headline("skipped: no clones; name their folder in `ROLEOS_PROVE_REPOS` or as an argument");
         return Ok(());
     };
-    shell::run(&mut project.cargo(&["build", "--locked", "-p", "roleos"]))?;
-    let accept = Accept {
-        roleos: project.target().join("debug/roleos"),
-        work: work.unwrap_or_else(|| project.target().join("prove-accept")),
+    let accept = Accept::new(project, work)?;
+    let repositories = read(project, "xtask/prove-suite.json")?;
+    let mine = |below: &str| {
+        let each = |repository: &Repository| {
+            accept.mine(&clones.join(&repository.folder), repository, below)
+        };
+        repositories.iter().try_for_each(each)
     };
-    let text = project.read("xtask/prove-suite.json")?;
-    let repositories: Vec<Repository> = serde_json::from_str(&text)
-        .map_err(|error| Failure::of("cannot read the acceptance suite", error))?;
-    fs::remove_dir_all(&accept.work).ok();
-    for repository in &repositories {
-        accept.mine(clones, repository)?;
+    mine("")?;
+    if args.twice {
+        mine("again/")?;
+        for repository in &repositories {
+            accept.compare(&repository.folder)?;
+        }
     }
     accept.merge(&repositories)?;
-    accept.agents()?;
+    accept.agents(true)?;
     accept.withheld()
+}
+
+/// Mines and runs the suite of this repository's own history.
+fn own(project: &Project, work: PathBuf) -> Result<()> {
+    let git = |words: &[&str]| shell::output(project.command("git").args(words));
+    if git(&["rev-parse", "--is-shallow-repository"])?.trim() != "false" {
+        headline("skipped: the clone is shallow, so the commits of the suite are not there");
+        return Ok(());
+    }
+    let repositories = read(project, "xtask/own-suite.json")?;
+    for commit in repositories.iter().flat_map(|one| one.tasks.keys()) {
+        let name = format!("{commit}^{{commit}}");
+        if git(&["rev-parse", "--quiet", "--verify", &name]).is_err() {
+            headline(&format!("skipped: the history has no commit {commit}"));
+            return Ok(());
+        }
+    }
+    let accept = Accept::new(project, work)?;
+    for repository in &repositories {
+        accept.mine(project.root(), repository, "")?;
+    }
+    accept.merge(&repositories)?;
+    accept.agents(false)
+}
+
+fn read(project: &Project, name: &str) -> Result<Vec<Repository>> {
+    let text = project.read(name)?;
+    serde_json::from_str(&text).map_err(|error| Failure::of(format!("cannot read `{name}`"), error))
+}
+
+/// Copies the programs, so that a build meanwhile does not exchange them; returns the path of `roleos`.
+fn copy_programs(built: &Path, to: &Path) -> Result<PathBuf> {
+    let copied = fs::create_dir_all(to).and_then(|()| {
+        ["roleos", "roleos-hook"]
+            .iter()
+            .try_for_each(|name| fs::copy(built.join(name), to.join(name)).map(drop))
+    });
+    copied.map_err(|error| Failure::of("cannot copy the programs", error))?;
+    Ok(to.join("roleos"))
 }
 
 struct Accept {
@@ -62,6 +127,50 @@ struct Accept {
 }
 
 impl Accept {
+    /// Builds the programs and begins with an empty folder.
+    fn new(project: &Project, work: PathBuf) -> Result<Self> {
+        // Optimised, because the processor time of the harness is held against a limit.
+        shell::run(&mut project.cargo(&["build", "--release", "--locked", "-p", "roleos"]))?;
+        fs::remove_dir_all(&work).ok();
+        let built = project.target().join("release");
+        Ok(Self {
+            roleos: copy_programs(&built, &work.join("bin"))?,
+            work,
+        })
+    }
+
+    /// Runs an agent over the suite and prints what it took. The boxes wait for what they run, so its time is not that
+    /// of the harness.
+    fn prove(&self, agent: &str) -> Result<(Value, bool)> {
+        headline(agent);
+        let (started, before) = (Instant::now(), processor_ms());
+        let answer = self.roleos(&["prove", "suite", "--agent", agent, "--jobs", "2"])?;
+        let count = |name: &str| answer.0.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let spent = processor_ms().saturating_sub(before) / count("trials").max(1);
+        eprintln!(
+            "{agent}: {} of {} solved in {:.0} s; harness {spent} ms of processor per task, at most {} MiB per slot",
+            count("solved"),
+            count("tasks"),
+            started.elapsed().as_secs_f64(),
+            count("disk_bytes") >> 20
+        );
+        Ok(answer)
+    }
+
+    /// Compares the two minings of a repository byte by byte.
+    fn compare(&self, folder: &str) -> Result<()> {
+        let mut command = Command::new("diff");
+        command.args(["-r", "-q"]);
+        let [one, other] = [folder.to_owned(), format!("again/{folder}")];
+        shell::run(
+            command
+                .arg(self.work.join(&one))
+                .arg(self.work.join(&other)),
+        )?;
+        eprintln!("{folder}: the second mining gives the same bytes");
+        Ok(())
+    }
+
     /// Runs the program in the work folder; its answer as JSON, and whether it ended well.
     fn roleos(&self, arguments: &[&str]) -> Result<(Value, bool)> {
         fs::create_dir_all(self.work.join(".role-os"))
@@ -77,13 +186,14 @@ impl Accept {
         Ok((value, output.status.success()))
     }
 
-    fn mine(&self, clones: &Path, repository: &Repository) -> Result<()> {
+    fn mine(&self, clone: &Path, repository: &Repository, below: &str) -> Result<()> {
         headline(&format!(
             "{} from {}",
             repository.tasks.len(),
             repository.name
         ));
-        let clone = clones.join(&repository.folder);
+        let started = Instant::now();
+        let out = format!("{below}{}", repository.folder);
         let clone = std::path::absolute(clone)
             .map_err(|error| Failure::of("cannot find the clone", error))?;
         let clone = clone.to_string_lossy();
@@ -101,8 +211,10 @@ impl Accept {
             &repository.setup,
             "--runs",
             "1",
+            "--jobs",
+            "2",
             "--out",
-            &repository.folder,
+            &out,
         ]);
         repository
             .key
@@ -113,6 +225,8 @@ impl Accept {
             .keys()
             .for_each(|commit| words.extend(["--commit", commit]));
         self.roleos(&words)?;
+        let seconds = started.elapsed().as_secs_f64();
+        eprintln!("{out}: {} tasks in {seconds:.0} s", repository.tasks.len());
         for (commit, wanted) in &repository.tasks {
             let id = format!(
                 "{}-{}",
@@ -124,7 +238,7 @@ impl Accept {
             );
             let path = self
                 .work
-                .join(&repository.folder)
+                .join(&out)
                 .join("tasks")
                 .join(&id)
                 .join("tests.json");
@@ -132,7 +246,9 @@ impl Accept {
                 .map_err(|error| Failure::of(format!("`{id}` is no task"), error))?;
             let tests: Value = serde_json::from_str(&text)
                 .map_err(|error| Failure::of("cannot read tests", error))?;
-            expect(&id, tests.get("FAIL_TO_PASS"), &serde_json::json!(wanted))?;
+            if !wanted.is_empty() {
+                expect(&id, tests.get("FAIL_TO_PASS"), &serde_json::json!(wanted))?;
+            }
         }
         Ok(())
     }
@@ -148,15 +264,16 @@ impl Accept {
         self.roleos(&words).map(drop)
     }
 
-    fn agents(&self) -> Result<()> {
-        headline("reference");
-        let (reference, is_accepted) = self.roleos(&["prove", "suite", "--agent", "reference"])?;
+    /// Runs the built-in agents; a suite of fewer than 100 tasks is not accepted.
+    fn agents(&self, is_whole: bool) -> Result<()> {
+        let (reference, is_accepted) = self.prove("reference")?;
         let tasks = reference.get("tasks").cloned().unwrap_or_default();
         expect("reference", reference.get("solved"), &tasks)?;
         expect("reference", reference.get("with_evidence"), &tasks)?;
+        let as_wanted = is_accepted == is_whole;
         expect(
-            "reference is accepted",
-            Some(&is_accepted.into()),
+            "verdict on reference",
+            Some(&as_wanted.into()),
             &true.into(),
         )?;
         let bundles = self.roleos(&["witness", "list"])?.0;
@@ -168,11 +285,9 @@ impl Accept {
             let (again, _) = self.roleos(&["witness", "rerun", id])?;
             expect(id, again.get("same"), &true.into())?;
         }
-        headline("null");
-        let (null, _) = self.roleos(&["prove", "suite", "--agent", "null"])?;
+        let (null, _) = self.prove("null")?;
         expect("null", null.get("solved"), &0.into())?;
-        headline("rogue");
-        let (rogue, _) = self.roleos(&["prove", "suite", "--agent", "rogue"])?;
+        let (rogue, _) = self.prove("rogue")?;
         expect("rogue", rogue.get("solved"), &0.into())?;
         expect(
             "rogue",
@@ -183,7 +298,6 @@ impl Accept {
 
     /// Takes references away until too few tasks can be solved.
     fn withheld(&self) -> Result<()> {
-        headline("withheld");
         let entries = fs::read_dir(self.work.join("suite/tasks"))
             .map_err(|error| Failure::of("cannot read the suite", error))?;
         let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -195,10 +309,23 @@ impl Accept {
             fs::remove_file(folder.join("reference.patch"))
                 .map_err(|error| Failure::of("cannot withhold a reference", error))?;
         }
-        let (report, _) = self.roleos(&["prove", "suite", "--agent", "reference"])?;
+        eprintln!("{count} references are withheld");
+        let (report, _) = self.prove("reference")?;
         expect("withheld", report.get("solved"), &(total - count).into())?;
         expect("withheld", report.get("verdict"), &"NOT ACCEPTED".into())
     }
+}
+
+/// Milliseconds of processor time of the children that have ended.
+fn processor_ms() -> u64 {
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program ends with the last bracket; the times are in hundredths of a second.
+    let fields = text.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(13).take(2);
+    ticks
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum::<u64>()
+        * 10
 }
 
 fn expect(what: &str, found: Option<&Value>, wanted: &Value) -> Result<()> {

@@ -12,6 +12,9 @@ use crate::tidy;
 /// The variable by which tests find the interpreter that has their Python packages.
 const TEST_PYTHON: &str = "ROLEOS_TEST_PYTHON";
 
+/// The variable by which tests find the interpreter that has the packages of the exchange formats.
+const TEST_EXCHANGE: &str = "ROLEOS_TEST_EXCHANGE";
+
 /// The variable by which tests find the script of axe-core.
 const TEST_AXE: &str = "ROLEOS_TEST_AXE";
 
@@ -132,11 +135,46 @@ fn steps(project: &Project, tools: &Tools) -> Vec<Step> {
             hint: "the failing tests are listed above; CONTRIBUTING.md says how to accept a changed snapshot",
         },
         Step {
+            name: "fuzz targets",
+            command: fuzz_targets(project),
+            hint: "the targets are a workspace of their own, in `fuzz/`; nothing else compiles them",
+        },
+        Step {
+            name: "spans",
+            command: project.cargo(&[
+                "test",
+                "--package",
+                "server",
+                "--features",
+                "otlp",
+                "--test",
+                "api",
+                "--locked",
+                "otlp::",
+            ]),
+            hint: "these are the tests of the feature `otlp`",
+        },
+        Step {
             name: "doc tests",
             command: project.cargo(&["test", "--doc", "--workspace", "--locked"]),
             hint: "the examples in doc comments are tests",
         },
     ]
+}
+
+/// Checks what only `cargo xtask fuzz` would compile otherwise.
+fn fuzz_targets(project: &Project) -> Command {
+    let mut command = project.cargo(&[
+        "check",
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+        "--locked",
+        "--no-default-features",
+        "--bins",
+        "--target-dir",
+    ]);
+    command.arg(project.target().join("fuzz-check"));
+    command
 }
 
 /// nextest is faster and reads better, but nobody has to install it.
@@ -165,6 +203,7 @@ fn tests(project: &Project, tools: &Tools) -> Command {
     let mut command = project.cargo(arguments);
     command
         .env(TEST_PYTHON, &tools.python)
+        .env(TEST_EXCHANGE, &tools.exchange)
         .env(TEST_AXE, &tools.axe);
     command
 }

@@ -14,12 +14,12 @@ pub(super) fn body(stream: bool) -> String {
     )
 }
 
-/// A whole request.
-pub(super) fn request(address: SocketAddr, stream: bool) -> Vec<u8> {
+/// A whole request, with these further lines in its head.
+pub(super) fn request(address: SocketAddr, stream: bool, more: &str) -> Vec<u8> {
     let body = body(stream);
     let head = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
-         authorization: Bearer bench\r\ncontent-length: {}\r\n\r\n",
+         authorization: Bearer bench\r\n{more}content-length: {}\r\n\r\n",
         body.len()
     );
     [head.into_bytes(), body.into_bytes()].concat()
@@ -117,13 +117,13 @@ struct Client {
 }
 
 impl Client {
-    fn new(address: SocketAddr) -> io::Result<Self> {
+    fn new(address: SocketAddr, more: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(30)))?;
         Ok(Self {
             stream,
-            request: request(address, false),
+            request: request(address, false, more),
             buffer: Vec::new(),
         })
     }
@@ -153,7 +153,7 @@ pub(super) fn at_rate(address: SocketAddr, per_second: u32, seconds: u32) -> Vec
     let count = per_second * seconds;
     let start = Instant::now() + Duration::from_millis(200);
     let asking = |first: u32| {
-        let mut client = Client::new(address).expect("a connection");
+        let mut client = Client::new(address, "").expect("a connection");
         client.ask().expect("an answer");
         let mut times = Vec::new();
         for number in (first..count).step_by(THREADS as usize) {
@@ -188,13 +188,18 @@ pub(super) fn at_rate(address: SocketAddr, per_second: u32, seconds: u32) -> Vec
     clippy::cast_precision_loss,
     reason = "a peer that does not answer cannot be measured; counts are small"
 )]
-pub(super) fn throughput(address: SocketAddr, connections: usize, time: Duration) -> f64 {
+pub(super) fn throughput(
+    address: SocketAddr,
+    more: &str,
+    connections: usize,
+    time: Duration,
+) -> f64 {
     let (done, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let start = Instant::now();
     thread::scope(|scope| {
         for _ in 0..connections {
             scope.spawn(|| {
-                let mut client = Client::new(address).expect("a connection");
+                let mut client = Client::new(address, more).expect("a connection");
                 while !over.load(Ordering::Relaxed) {
                     client.ask().expect("an answer");
                     done.fetch_add(1, Ordering::Relaxed);
@@ -213,7 +218,7 @@ pub(super) fn throughput(address: SocketAddr, connections: usize, time: Duration
     reason = "a stream that does not open is a failed bench"
 )]
 pub(super) fn streams(address: SocketAddr, count: usize) -> Vec<TcpStream> {
-    let request = request(address, true);
+    let request = request(address, true, "");
     let open = |_| {
         let mut stream = TcpStream::connect(address).expect("a connection");
         stream

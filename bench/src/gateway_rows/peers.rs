@@ -1,15 +1,16 @@
-//! Whoever stands before the upstream, each as a process of its own: ours, nginx and the LiteLLM proxy.
+//! Whoever stands before the upstream, each as a process of its own: ours, nginx, the LiteLLM proxy and Portkey.
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
+
+use crate::measure::tools;
 
 /// A process that passes requests on; it ends with this value.
 pub(super) struct Peer {
@@ -137,6 +138,20 @@ impl Peer {
         Self::start(folder, address, &mut command)
     }
 
+    /// Portkey's gateway in one process of Node, as its package starts it. Requests say where their upstream is.
+    pub(super) fn portkey() -> Self {
+        let program = tools().join("guards/node_modules/@portkey-ai/gateway/build/start-server.js");
+        let folder = tempfile::tempdir().expect("a folder");
+        let address = free();
+        let mut command = Command::new("node");
+        command
+            .arg(program)
+            .args(["--headless", &format!("--port={}", address.port())])
+            .env("NODE_ENV", "production")
+            .current_dir(folder.path());
+        Self::start(folder, address, &mut command)
+    }
+
     /// Memory that it holds now, in megabytes.
     pub(super) fn megabytes(&self) -> f64 {
         let path = format!("/proc/{}/status", self.child.id());
@@ -155,12 +170,4 @@ impl Peer {
 fn free() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address")
-}
-
-/// `tools` in the target folder, in which this program lies.
-#[expect(clippy::expect_used, reason = "a program lies somewhere")]
-fn tools() -> PathBuf {
-    let program = std::env::current_exe().expect("a program");
-    let target = program.ancestors().nth(2).map(Path::to_owned);
-    target.expect("a target folder").join("tools")
 }

@@ -5,7 +5,14 @@ use crate::project::Project;
 use crate::shell::Result;
 
 /// Folders whose Rust files are ours.
-const FOLDERS: &[&str] = &["crates/", "xtask/", "bench/", "simulate/", "fuzz/"];
+const FOLDERS: &[&str] = &[
+    "crates/",
+    "xtask/",
+    "bench/",
+    "faults/",
+    "simulate/",
+    "fuzz/",
+];
 
 /// Longest file, in product lines.
 const MAX_PRODUCT_LINES: usize = 500;

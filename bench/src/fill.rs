@@ -28,8 +28,6 @@ use witness::wire::{Mode, Outcome, TaskId};
 
 use crate::selection_rows;
 
-/// Bundles, and as many tool calls, candidates of runs and dispatches.
-pub(super) const TASKS: usize = 100_000;
 /// Attempts at the same task.
 const ATTEMPTS: usize = 5;
 const ROLES: usize = 12;
@@ -40,7 +38,9 @@ const DAY_NS: u64 = 86_400_000_000_000;
 const MODES: [Mode; 3] = [Mode::Autonomous, Mode::Approved, Mode::Restricted];
 
 /// The workspace.
-pub(super) struct Filled {
+pub(crate) struct Filled {
+    /// Bundles, and as many tool calls, candidates of runs and dispatches.
+    tasks: usize,
     folder: TempDir,
     store: Store,
     keys: KeyStore,
@@ -49,13 +49,14 @@ pub(super) struct Filled {
 }
 
 impl Filled {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new(tasks: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let role_os = folder.path().join(".role-os");
         fs::create_dir(&role_os).expect("room");
         let store = Store::of(&Workspace::at(folder.path()).expect("a folder"), 1 << 20);
         let (keys, _) = store.keys_for_writing().expect("keys");
         let filled = Self {
+            tasks,
             store,
             keys,
             now_ns: base::clock::now_ns(),
@@ -71,25 +72,33 @@ impl Filled {
         filled
     }
 
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.folder.path()
     }
 
+    pub(crate) fn tasks(&self) -> usize {
+        self.tasks
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// An address of the list of pages, with what this workspace has.
-    pub(super) fn address(&self, template: &str) -> String {
+    pub(crate) fn address(&self, template: &str) -> String {
         let week = |weeks: u64| Period::Week.label(self.now_ns - weeks * 7 * DAY_NS);
         let oldest = self.created(20);
         template
             .replace("{week}", &week(2))
             .replace("{before}", &week(3))
-            .replace("{deep}", &format!("{oldest}~{TASKS}"))
-            .replace("{task}", &TaskId(task_id(TASKS / 2)).to_string())
-            .replace("{run}", &format!("{:032x}", TASKS / 8))
+            .replace("{deep}", &format!("{oldest}~{}", self.tasks))
+            .replace("{task}", &TaskId(task_id(self.tasks / 2)).to_string())
+            .replace("{run}", &format!("{:032x}", self.tasks / 8))
     }
 
     /// Seals one more bundle; says how many there are now.
-    pub(super) fn one_more(&self) -> usize {
-        let number = TASKS + self.sealed.get();
+    pub(crate) fn one_more(&self) -> usize {
+        let number = self.tasks + self.sealed.get();
         let builder = self.builder(number, self.now_ns + number as u64);
         self.store.seal(builder, &self.keys).expect("a seal");
         self.sealed.set(self.sealed.get() + 1);
@@ -99,7 +108,7 @@ impl Filled {
     /// Spread over a year, oldest first.
     fn created(&self, number: usize) -> u64 {
         let year = WEEKS * 7 * DAY_NS;
-        self.now_ns - year + year / TASKS as u64 * number as u64
+        self.now_ns - year + year / self.tasks as u64 * number as u64
     }
 
     fn builder(&self, number: usize, created: u64) -> Builder {
@@ -107,7 +116,7 @@ impl Filled {
         let mut builder = Builder::new(TaskId(task_id(number)), Policy::of_mode(mode), created);
         let solved = number * 7 % 10 < 7;
         builder
-            .spec(format!("# Task {}\n\nKeep the order of the rows.\n", number % (TASKS / ATTEMPTS)))
+            .spec(format!("# Task {}\n\nKeep the order of the rows.\n", number % (self.tasks / ATTEMPTS)))
             .plan("1. reproduce\n2. mend\n3. test\n")
             .diff("--- a/src/rows.rs\n+++ b/src/rows.rs\n@@ -1 +1 @@\n-rows.sort();\n+rows.sort_by_key(order);\n")
             .test_log("running 1 test\ntest keeps_order ... ok\n\ntest result: ok. 1 passed; 0 failed\n")
@@ -138,13 +147,13 @@ impl Filled {
             writeln!(file, "roleos/bench")
         });
         written(&ledger.join("leaves.jsonl"), |leaves| {
-            for number in 0..TASKS {
+            for number in 0..self.tasks {
                 let created = self.created(number);
                 let builder = self.builder(number, created);
                 let bytes = builder.build(self.keys.hmac(), self.keys.signing());
                 let bytes = bytes.expect("a bundle");
                 let task = TaskId(task_id(number));
-                let name = format!("2026/{:02}/{task}.rvww", 1 + number * 12 / TASKS);
+                let name = format!("2026/{:02}/{task}.rvww", 1 + number * 12 / self.tasks);
                 let path = self.store.witness_dir().join(&name);
                 fs::create_dir_all(path.parent().expect("a folder")).expect("room");
                 File::create(path)?.write_all(&bytes)?;
@@ -159,7 +168,7 @@ impl Filled {
     }
 
     fn sessions(&self, folder: &Path) {
-        for session in 0..TASKS / CALLS_OF_A_SESSION {
+        for session in 0..self.tasks / CALLS_OF_A_SESSION {
             let id = SessionId::new(&format!("session-{session}"));
             let mut journal = Journal::open(folder, &id).expect("a journal");
             let time = self.created(session * CALLS_OF_A_SESSION);
@@ -180,7 +189,7 @@ impl Filled {
     }
 
     fn runs(&self, path: &Path) {
-        let records = (0..TASKS).map(|number| {
+        let records = (0..self.tasks).map(|number| {
             let timestamp = base::clock::text(self.created(number));
             selection_rows::record(timestamp, number, (MODELS, ROLES))
         });
@@ -199,7 +208,7 @@ impl Filled {
             file.write_all(State::default().print().as_bytes())
         });
         written(&role_os.join("specialist-field-log.jsonl"), |file| {
-            (0..TASKS).try_for_each(|number| {
+            (0..self.tasks).try_for_each(|number| {
                 let line = json!({
                     "role": format!("role-{}", number % ROLES), "ts": base::clock::text(self.created(number)),
                     "trace_id": format!("t{number}"), "number": number, "route": "specialist",
@@ -210,7 +219,7 @@ impl Filled {
             })
         });
         written(&role_os.join("specialist-shadow-probes.jsonl"), |file| {
-            (0..TASKS).step_by(20).try_for_each(|number| {
+            (0..self.tasks).step_by(20).try_for_each(|number| {
                 let line = json!({
                     "kind": "shadow-probe", "role": format!("role-{}", number / 20 % ROLES),
                     "ts": base::clock::text(self.created(number)),
