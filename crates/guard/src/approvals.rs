@@ -35,8 +35,6 @@ pub use waiting::{
     DENIED, Denied, Given, WAITS, denied, deny, dismiss, find_open, given, is_denied, pending,
 };
 
-/// Digits of an id.
-const ID_LENGTH: usize = 12;
 /// Longest file here that is read; a tool call can be long.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// So many refused acts are remembered.
@@ -104,17 +102,20 @@ fn has_approvals(directory: &Path) -> bool {
 pub struct Id(String);
 
 impl Id {
+    /// Digits of an id.
+    pub const LENGTH: usize = 12;
+
     /// Takes what a person typed.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_hex = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
-        (text.len() == ID_LENGTH && text.bytes().all(is_hex)).then(|| Self(text.to_owned()))
+        (text.len() == Self::LENGTH && text.bytes().all(is_hex)).then(|| Self(text.to_owned()))
     }
 
     /// The beginning of an act's hash.
     fn of(digest: &[u8; 32]) -> Self {
         let mut digits = hex::encode(digest);
-        digits.truncate(ID_LENGTH);
+        digits.truncate(Self::LENGTH);
         Self(digits)
     }
 }
@@ -182,7 +183,10 @@ pub enum ApprovalError {
     Key(#[from] KeyError),
     /// No such act was refused here.
     #[error("no act with the id `{0}` was refused here")]
-    Unknown(Id),
+    Unknown(String),
+    /// More than one refused act begins so.
+    #[error("more than one refused act begins with `{0}`")]
+    Ambiguous(String),
     /// The act's file is damaged, or holds another act.
     #[error("`{}` is not the refused act that its name says", .0.display())]
     Damaged(PathBuf),
@@ -220,6 +224,23 @@ pub fn refuse(
     Ok(id)
 }
 
+/// Returns the id of the one refused act that begins with these digits.
+///
+/// # Errors
+/// There is none, or more than one.
+pub fn named(workspace: &Workspace, digits: &str) -> Result<Id, ApprovalError> {
+    let files = refused_files(&workspace.approvals_dir());
+    let ids = files
+        .iter()
+        .filter_map(|path| Id::parse(path.file_stem()?.to_str()?));
+    let mut fitting = ids.filter(|id| id.0.starts_with(digits));
+    match (fitting.next(), fitting.next()) {
+        (Some(id), None) => Ok(id),
+        (None, _) => Err(ApprovalError::Unknown(digits.to_owned())),
+        (Some(_), Some(_)) => Err(ApprovalError::Ambiguous(digits.to_owned())),
+    }
+}
+
 /// One refused act.
 ///
 /// # Errors
@@ -229,7 +250,7 @@ pub fn find(workspace: &Workspace, id: &Id) -> Result<Refused, ApprovalError> {
     let bytes = match files::read(&path, MAX_FILE) {
         Ok(bytes) => bytes,
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => {
-            return Err(ApprovalError::Unknown(id.clone()));
+            return Err(ApprovalError::Unknown(id.to_string()));
         }
         Err(error) => return Err(error.into()),
     };

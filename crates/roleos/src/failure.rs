@@ -242,6 +242,8 @@ impl From<ApprovalError> for Failure {
             ApprovalError::Key(error) => error.into(),
             ApprovalError::Unknown(_) => Self::input("unknown_act", chain(&error))
                 .hint("`roleos approve` without an id lists what was refused and not used yet"),
+            ApprovalError::Ambiguous(_) => Self::input("ambiguous_act", chain(&error))
+                .hint("give more of its digits; `roleos approve` lists them"),
             ApprovalError::Outdated(_) | ApprovalError::Expired(_) => {
                 Self::refused("act_outdated", chain(&error))
                     .hint("let the agent try again, and approve the id of the new refusal")

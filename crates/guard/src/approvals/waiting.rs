@@ -118,7 +118,7 @@ fn decline(
     let _alone = Lock::take(&directory.join(".lock"))?;
     let path = refused_path(&directory, id);
     if !path.exists() {
-        return Err(ApprovalError::Unknown(id.clone()));
+        return Err(ApprovalError::Unknown(id.to_string()));
     }
     let signed = approval_path(&directory, id);
     // A copy of the file must not bring the yes back.

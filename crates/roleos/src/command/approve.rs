@@ -22,9 +22,9 @@ use crate::{Context, Exit, Failure};
 Examples:\n  roleos approve\n  roleos approve 3f9c2a1b7d04"
 )]
 pub struct Args {
-    /// The id that stands in the refusal [default: list what waits].
+    /// The id that stands in the refusal, or its first digits [default: list what waits].
     #[arg(value_parser = parse_id)]
-    id: Option<Id>,
+    id: Option<String>,
     /// List only approvals that were given and not used yet.
     #[arg(long, conflicts_with = "id")]
     given: bool,
@@ -40,9 +40,9 @@ pub struct Args {
 Example:\n  roleos deny 3f9c2a1b7d04"
 )]
 pub struct Deny {
-    /// The id that stands in the refusal.
+    /// The id that stands in the refusal, or its first digits.
     #[arg(value_parser = parse_id)]
-    id: Id,
+    id: String,
 }
 
 /// Words of `dismiss`.
@@ -52,13 +52,23 @@ pub struct Deny {
 Example:\n  roleos dismiss 3f9c2a1b7d04"
 )]
 pub struct Dismiss {
-    /// The id that stands in the refusal.
+    /// The id that stands in the refusal, or its first digits.
     #[arg(value_parser = parse_id)]
-    id: Id,
+    id: String,
 }
 
-fn parse_id(text: &str) -> Result<Id, String> {
-    Id::parse(text).ok_or_else(|| "expected the 12 hexadecimal digits of a refusal".to_owned())
+/// Fewest digits of an id that name an act.
+const FEWEST: usize = 4;
+
+fn parse_id(text: &str) -> Result<String, String> {
+    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match is_hex && (FEWEST..=Id::LENGTH).contains(&text.len()) {
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err(format!(
+            "expected the {} hexadecimal digits of a refusal, or at least the first {FEWEST}",
+            Id::LENGTH
+        )),
+    }
 }
 
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
@@ -81,8 +91,9 @@ pub fn dismiss(ui: &Ui, context: &Context, args: &Dismiss) -> Result<Exit, Failu
     decline(ui, context, &args.id, "dismiss")
 }
 
-fn approve(ui: &Ui, context: &Context, id: &Id) -> Result<(), Failure> {
+fn approve(ui: &Ui, context: &Context, digits: &str) -> Result<(), Failure> {
     let mut person = Person::at_terminal(ui, "approve")?;
+    let id = &approvals::named(&context.workspace, digits)?;
     let refused = approvals::find_open(&context.workspace, id, clock::now_ns())?;
     let lifetime = context.config.oversight.approval_lifetime();
     let catalog = context.config.oversight.policy().catalog;
@@ -113,8 +124,9 @@ fn approve(ui: &Ui, context: &Context, id: &Id) -> Result<(), Failure> {
     Ok(())
 }
 
-fn decline(ui: &Ui, context: &Context, id: &Id, command: &str) -> Result<Exit, Failure> {
+fn decline(ui: &Ui, context: &Context, digits: &str, command: &str) -> Result<Exit, Failure> {
     let mut person = Person::at_terminal(ui, command)?;
+    let id = &approvals::named(&context.workspace, digits)?;
     let refused = approvals::find(&context.workspace, id)?;
     let catalog = context.config.oversight.policy().catalog;
     person.tell(picture(id, &refused, &catalog))?;

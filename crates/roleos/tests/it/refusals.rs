@@ -399,7 +399,12 @@ fn a_denied_act_is_refused_again_without_a_question() {
         0,
         "no person is there"
     );
-    let mut terminal = Terminal::roleos(&workspace, &["deny", &id]);
+    // The first digits name it as well; fewer than four, or of none, do not.
+    for (digits, code) in [(&id[..3], 1), ("0000", 1)] {
+        let ended = Terminal::roleos(&workspace, &["deny", digits]).ends();
+        assert_eq!(ended.code, code, "{digits}: {ended:#?}");
+    }
+    let mut terminal = Terminal::roleos(&workspace, &["deny", &id[..6]]);
     terminal.expects("Deny it? [y/N]").types("y");
     terminal.ends().exits(0);
     all_count(&workspace, 0);
