@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use evidence::archive::people::enrolment;
 use evidence::archive::shipment::MAX_SHIPMENT;
 use evidence::shipping::{IdentityAnswer, ShipAnswer};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -121,7 +122,7 @@ impl Shipper {
         machine: &str,
         key: &witness::key::SigningKey,
     ) -> Result<IdentityAnswer, SendError> {
-        let signature = key.sign(format!("roleos enroll ed25519 v1\n{code}").as_bytes());
+        let signature = key.sign(&enrolment(code));
         let body = json!({
             "code": code,
             "machine": machine,

@@ -148,6 +148,12 @@ pub fn is_name(text: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeHash(pub String);
 
+/// Returns what a machine signs with its key to enrol it by a one-time code.
+#[must_use]
+pub fn enrolment(code: &str) -> Vec<u8> {
+    format!("roleos enroll ed25519 v1\n{code}").into_bytes()
+}
+
 impl CodeHash {
     /// Makes a code; the text is shown once and kept nowhere.
     ///

@@ -8,7 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use evidence::archive::ArchiveError;
 use evidence::archive::intake::{Answer as Judged, Refused, Taken};
-use evidence::archive::people::{Act, CodeHash, is_name};
+use evidence::archive::people::{Act, CodeHash, enrolment, is_name};
 use evidence::archive::shipment::MAX_SHIPMENT;
 use evidence::shipping::{self, IdentityAnswer, ItemAnswer, ShipAnswer};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -27,8 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const TURN: Duration = Duration::from_secs(20);
 /// When a client that found no place should come again.
 const AGAIN: Duration = Duration::from_secs(2);
-/// Precedes what a machine signs to show that it holds the private half.
-const ENROLL: &str = "roleos enroll ed25519 v1\n";
 
 impl From<ArchiveError> for Problem {
     fn from(error: ArchiveError) -> Self {
@@ -258,8 +256,8 @@ pub(super) async fn enroll(
         let machine = name("machine", asked.machine)?;
         let signature = hex::decode(&asked.signature).ok();
         let signature: Option<[u8; 64]> = signature.and_then(|it| it.try_into().ok());
-        let message = format!("{ENROLL}{}", asked.code);
-        if !signature.is_some_and(|it| key.verifies(message.as_bytes(), &it)) {
+        let message = enrolment(&asked.code);
+        if !signature.is_some_and(|it| key.verifies(&message, &it)) {
             let why = "the signature does not show that this machine holds the key";
             return Err(Problem::new(StatusCode::FORBIDDEN, "bad_signature", why));
         }
