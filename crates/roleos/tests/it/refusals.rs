@@ -400,11 +400,12 @@ fn a_denied_act_is_refused_again_without_a_question() {
         "no person is there"
     );
     // The first digits name it as well; fewer than four, or of none, do not.
-    for (digits, code) in [(&id[..3], 1), ("0000", 1)] {
-        let ended = Terminal::roleos(&workspace, &["deny", digits]).ends();
+    let first = |count: usize| id.chars().take(count).collect::<String>();
+    for (digits, code) in [(first(3), 1), ("0000".to_owned(), 1)] {
+        let ended = Terminal::roleos(&workspace, &["deny", &digits]).ends();
         assert_eq!(ended.code, code, "{digits}: {ended:#?}");
     }
-    let mut terminal = Terminal::roleos(&workspace, &["deny", &id[..6]]);
+    let mut terminal = Terminal::roleos(&workspace, &["deny", &first(6)]);
     terminal.expects("Deny it? [y/N]").types("y");
     terminal.ends().exits(0);
     all_count(&workspace, 0);
