@@ -352,7 +352,8 @@ fn whoever_is_killed_nothing_is_lost_and_nothing_kept_twice() {
     let mut up = team.up();
     team.enroll(&machine);
     let mut acknowledged = 0;
-    for round in 0..8_u64 {
+    // Each kill comes later than the one before, until one came after something was acknowledged.
+    for round in 0.. {
         let mut client = machine
             .command(&["ship", "--to", &url(&up), "--trust-server"])
             .stdout(Stdio::null())
@@ -380,6 +381,9 @@ fn whoever_is_killed_nothing_is_lost_and_nothing_kept_twice() {
             let task = receipt["task_id"].as_str().unwrap();
             assert!(tasks.iter().any(|known| known == task), "{task} is lost");
         }
+        if round >= 7 && acknowledged > 0 {
+            break;
+        }
     }
     fs::remove_dir_all(machine.path(".role-os/ship")).ok();
     assert_eq!(ship(&machine, &up)["bundles"], 20);
@@ -388,7 +392,6 @@ fn whoever_is_killed_nothing_is_lost_and_nothing_kept_twice() {
     tasks.dedup();
     assert_eq!((tasks.len(), team.tasks().len()), (20, 20));
     team.roleos(&["ledger", "verify"]).exits(0);
-    assert!(acknowledged > 0);
 }
 
 #[test]
