@@ -568,7 +568,7 @@ fn days_and_hours_have_their_refusals_and_latencies() {
     let ten = ("2026-01-02T10".to_owned(), 20, 10.0, 19.0);
     let eleven = ("2026-01-02T11".to_owned(), 1, 7.0, 7.0);
     assert_eq!(slots("2026", true, 9), [ten, eleven.clone()]);
-    assert_eq!(slots("2026", true, 1), [eleven.clone()]);
+    assert_eq!(slots("2026", true, 1), std::slice::from_ref(&eleven));
     assert_eq!(slots("2026-01-02T11", true, 9), [eleven]);
     assert_eq!(
         slots("2026", false, 9),
