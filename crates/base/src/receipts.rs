@@ -284,6 +284,36 @@ pub fn read_from(workspace: &Workspace, skip: u64) -> Result<Vec<Line>, String> 
     Ok(lines)
 }
 
+/// Returns when something was decided or used, and what, oldest first. Signatures are not checked: this is for people to
+/// look at, and decides nothing.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn history(workspace: &Workspace) -> Result<Vec<(String, String)>, FileError> {
+    let bytes = match files::read(&workspace.receipts_path(), MAX_FILE) {
+        Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        bytes => bytes?,
+    };
+    let lines = bytes.split(|&byte| byte == b'\n');
+    Ok(lines.filter_map(told).collect())
+}
+
+fn told(line: &[u8]) -> Option<(String, String)> {
+    let written: Written = serde_json::from_slice(line).ok()?;
+    if let Some(receipt) = written.receipt {
+        return Some((receipt.at, receipt.what));
+    }
+    let decided = [
+        ("approve", written.approved),
+        ("deny", written.denied),
+        ("dismiss", written.dismissed),
+        ("use of the grant", written.used),
+    ];
+    let decided = decided.into_iter().find_map(|(what, id)| Some((what, id?)));
+    let (what, id) = decided?;
+    Some((written.at.unwrap_or_default(), format!("{what} {id}")))
+}
+
 fn parse(line: &[u8], place: u64) -> Line {
     let Ok(written) = serde_json::from_slice::<Written>(line) else {
         return Line::Other;

@@ -26,6 +26,7 @@ pub mod figures;
 mod lines;
 pub mod list;
 mod log;
+pub mod over_time;
 pub mod rows;
 pub mod traffic;
 

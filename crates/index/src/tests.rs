@@ -524,3 +524,54 @@ fn the_ledger_is_compared_without_reading_a_bundle_again() {
     fs::remove_file(leaves.with_file_name("checkpoint")).unwrap();
     assert_eq!(kinds(), ["checkpoint_missing"]);
 }
+
+#[test]
+fn days_and_hours_have_their_refusals_and_latencies() {
+    let place = Place::new();
+    let view = place.view();
+    let day_ns = WEEK_NS / 7;
+    let text: String = [
+        (0, "deny"),
+        (1, "allow"),
+        (day_ns, "ask"),
+        (day_ns + 1, "deny"),
+    ]
+    .map(|(seq, verdict)| call(seq, verdict))
+    .concat();
+    place.add("sessions/s.jsonl", &text);
+    let request = |at: &str, ms: u32| {
+        format!(
+            "{{\"ts\":\"2026-01-0{at}:00.5Z\",\"trace\":\"t\",\"method\":\"POST\",\"path\":\"/v1\",\"route\":\"general\",\
+             \"status\":200,\"outcome\":\"complete\",\"ms\":{ms},\"overhead_us\":1}}\n"
+        )
+    };
+    let hour: String = (1..=20).map(|ms| request("2T10:01", ms)).collect();
+    place.add("gateway.jsonl", &hour);
+    place.add("gateway.jsonl", &request("2T11:00", 7));
+    view.refresh(|_| ()).unwrap();
+
+    let days = view.refusals(30).unwrap();
+    let found: Vec<_> = days
+        .iter()
+        .map(|one| (one.day.as_str(), one.calls, one.asked, one.denied))
+        .collect();
+    assert_eq!(found, [("2026-01-01", 2, 0, 1), ("2026-01-02", 2, 1, 1)]);
+    assert_eq!(view.refusals(1).unwrap()[0].day, "2026-01-02");
+
+    let slots = |since, is_hourly, most| {
+        let slots = view.latencies(since, is_hourly, most).unwrap();
+        let shown = slots.into_iter();
+        shown
+            .map(|one| (one.slot, one.requests, one.median_ms, one.p95_ms))
+            .collect::<Vec<_>>()
+    };
+    let ten = ("2026-01-02T10".to_owned(), 20, 10.0, 19.0);
+    let eleven = ("2026-01-02T11".to_owned(), 1, 7.0, 7.0);
+    assert_eq!(slots("2026", true, 9), [ten, eleven.clone()]);
+    assert_eq!(slots("2026", true, 1), std::slice::from_ref(&eleven));
+    assert_eq!(slots("2026-01-02T11", true, 9), [eleven]);
+    assert_eq!(
+        slots("2026", false, 9),
+        [("2026-01-02".to_owned(), 21, 10.0, 19.0)]
+    );
+}

@@ -7,7 +7,6 @@ mod entry;
 pub mod failure;
 pub mod person;
 mod suggestion;
-pub mod topics;
 pub mod ui;
 
 #[cfg(feature = "demo")]

@@ -55,6 +55,24 @@ pub fn append(path: &Path, texts: &Texts) -> Result<(), FileError> {
     files::append_line(path, &line, false).map(drop)
 }
 
+/// Returns the texts of a contest, where they were kept.
+///
+/// # Errors
+/// The file is there and cannot be read.
+pub fn find(path: &Path, run_id: &str) -> Result<Option<Texts>, FileError> {
+    let mut found = None;
+    let read = runs::lines_up_to(path, MAX_LINE, |line| {
+        let texts: Option<Texts> = serde_json::from_slice(line).ok();
+        found = texts
+            .filter(|texts| texts.run_id == run_id)
+            .or(found.take());
+    });
+    match read {
+        Err(error) if error.source.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(found),
+    }
+}
+
 /// What was handed out, and what was not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {

@@ -22,9 +22,13 @@ mod assets;
 mod attention;
 mod calls;
 mod catalog;
+mod chart;
+mod csv;
+mod docs;
 mod exams;
 mod frame;
 mod glossary;
+mod history;
 mod ledger;
 mod listing;
 mod login;
@@ -64,6 +68,8 @@ pub fn router(desk: Arc<Desk>) -> Router {
         .route("/settings", get(settings::page))
         .route("/keys", get(settings::keys))
         .route("/help", get(glossary::page))
+        .route("/help/{topic}", get(docs::page))
+        .route("/history", get(history::page))
         .route("/runs", get(runs::list))
         .route("/runs/{run_id}", get(runs::one))
         .route("/prove", get(proofs::list))

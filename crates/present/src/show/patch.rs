@@ -61,6 +61,9 @@ pub fn files(diff: &[u8]) -> Vec<FilePatch<'_>> {
             files.push(FilePatch::default());
         }
         if let Some(file) = files.last_mut() {
+            if is_note && is_blob(&file.notes, line) {
+                continue;
+            }
             if is_note {
                 file.notes.push(line);
             } else {
@@ -69,6 +72,15 @@ pub fn files(diff: &[u8]) -> Vec<FilePatch<'_>> {
         }
     }
     files
+}
+
+/// Marks the bytes of a file that is no text.
+const BINARY: &[u8] = b"GIT binary patch";
+
+/// Returns `true` for a line of encoded bytes behind these notes, which only a program can read. Their number stays.
+fn is_blob(notes: &[&[u8]], line: &[u8]) -> bool {
+    let is_size = line.starts_with(b"literal ") || line.starts_with(b"delta ");
+    notes.contains(&BINARY) && !is_size
 }
 
 #[cfg(test)]
@@ -101,6 +113,22 @@ mod tests {
              diff --git a/y b/y\ndeleted file mode 100644\n--- a/y\n+++ /dev/null\n@@ -1 +0,0 @@\n-z\n",
             &[("x", 2, 1), ("new", 0, 0), ("run.sh", 0, 0), ("y", 0, 1)],
         );
+    }
+
+    #[test]
+    fn bytes_of_binary_files_are_left_out() {
+        let diff = b"diff --git a/x b/x\nindex 1..2\nGIT binary patch\nliteral 3\nKcmZQz\n\nliteral 0\nHcmV?d\n\ndiff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n";
+        let found = files(diff);
+        assert_eq!(found.len(), 2);
+        let wanted: [&[u8]; 5] = [
+            b"diff --git a/x b/x",
+            b"index 1..2",
+            b"GIT binary patch",
+            b"literal 3",
+            b"literal 0",
+        ];
+        assert_eq!(found[0].notes, wanted);
+        assert_eq!(found[1].path(), Some(&b"y"[..]));
     }
 
     #[test]

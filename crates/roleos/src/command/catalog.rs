@@ -110,7 +110,7 @@ fn readable(draft: Draft) -> Result<Draft, Failure> {
             "bad_catalog",
             format!("the index of the catalog is {}", said(refusal)),
         )
-        .hint("`roleos catalog check --strict` says where")),
+        .hint("`roleos catalog check --strict CATALOG` says where")),
     }
 }
 

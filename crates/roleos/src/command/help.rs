@@ -3,12 +3,12 @@
 use std::io::Write as _;
 
 use clap::CommandFactory as _;
+use present::topics::{self, TOPICS, Topic};
 use serde_json::json;
 
 use crate::cli::Cli;
 use crate::render::page;
 use crate::suggestion;
-use crate::topics::{self, TOPICS, Topic};
 use crate::ui::{BOLD, DIM, Ui};
 use crate::{Exit, Failure};
 

@@ -115,7 +115,13 @@ fn as_json(entry: &Entry) -> Value {
 /// Time, log, and the parts of the record on one line.
 fn text(entry: &Entry) -> String {
     let mut parts = String::new();
-    for (key, value) in entry.record.as_object().into_iter().flatten() {
+    // Of a signed change people read what was done; `--json` has the rest.
+    let change = entry
+        .record
+        .pointer("/receipt/what")
+        .map(|what| json!({ "changed": what }));
+    let record = change.as_ref().unwrap_or(&entry.record);
+    for (key, value) in record.as_object().into_iter().flatten() {
         if DULL.contains(&key.as_str()) || value.is_null() {
             continue;
         }

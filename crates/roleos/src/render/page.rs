@@ -92,7 +92,7 @@ fn linked(words: &str, target: &str) -> String {
         .rsplit('/')
         .next()
         .and_then(|name| name.strip_suffix(".md"));
-    match page.and_then(crate::topics::find) {
+    match page.and_then(present::topics::find) {
         Some(topic) => format!("{words} (`roleos help {}`)", topic.name),
         None if target.starts_with("http") => format!("{words} ({target})"),
         None => words.to_owned(),

@@ -18,6 +18,7 @@ use witness::wire::Tag;
 use super::clean;
 use super::columns::{Side, WIDTH, fit, wrap};
 use super::facts::{self, Banner, Fact, Tone};
+use super::patch;
 use super::replay_view::ReplayView;
 use super::units::{call_cost, counted, duration, grouped};
 
@@ -216,16 +217,22 @@ fn diff(out: &mut dyn Write, section: Option<&[u8]>) -> io::Result<()> {
     let (added, removed) = (count(DiffPart::Added), count(DiffPart::Removed));
     let note = format!("{} added, {} removed", grouped(added), grouped(removed));
     heading(out, "DIFF", &note)?;
-    diff_lines(bytes).try_for_each(|(part, line)| {
-        let style = match part {
-            DiffPart::File => BOLD,
-            DiffPart::Hunk => CYAN,
-            DiffPart::Added => GREEN,
-            DiffPart::Removed => RED,
-            DiffPart::Context => Style::new(),
-        };
-        barred(out, &clean::text(line), style)
-    })
+    for file in patch::files(bytes) {
+        for note in &file.notes {
+            barred(out, &clean::text(note), BOLD)?;
+        }
+        for (part, line) in &file.lines {
+            let style = match part {
+                DiffPart::File => BOLD,
+                DiffPart::Hunk => CYAN,
+                DiffPart::Added => GREEN,
+                DiffPart::Removed => RED,
+                DiffPart::Context => Style::new(),
+            };
+            barred(out, &clean::text(line), style)?;
+        }
+    }
+    Ok(())
 }
 
 fn test_log(out: &mut dyn Write, view: &ReplayView<'_>) -> io::Result<()> {

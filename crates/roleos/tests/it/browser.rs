@@ -69,6 +69,9 @@ fn a_person_finds_replays_compares_promotes_approves_and_revokes() {
     browser.screen(DESK);
     look_at_tasks(browser);
     browser.goto(ROLE);
+    browser.write("input", "one");
+    browser.press("Ask the role");
+    browser.find("//section[@id=\"try\"]//pre[contains(., \"receipt\")][contains(., \"short\")]");
     browser.sees("to promote, roll back, halt or clear");
     log_in(browser, &stage, "%2Fspecialists%2Flabeller");
     change(browser, "promote", "v2", "Make version v2 active");
@@ -279,6 +282,10 @@ fn every_page_is_fit_for_everybody() {
         "/keys",
         "/search?q=push",
         "/help",
+        "/help/oversight",
+        "/help/witness-format",
+        "/history",
+        "/?by=day",
         "/login",
     ]
     .map(str::to_owned)

@@ -151,6 +151,24 @@ fn a_good_catalog_passes_and_is_confirmed_the_second_time() {
 }
 
 #[test]
+fn a_catalog_elsewhere_is_checked_by_its_address() {
+    let (workspace, server) = (Workspace::new(), Server::new(published()));
+    let check = |words: &[&str]| {
+        let mut command = workspace.command(&[&["catalog", "check"], words].concat());
+        command.env_remove(URL).env("HOME", workspace.home());
+        ran(command)
+    };
+    check(&[&server.address]).exits(0);
+    assert_eq!(server.questions().len(), 5);
+    check(&["builtin", "--strict"]).exits(0);
+    let refused = check(&["--update-hashes", &server.address]).exits(1);
+    assert!(
+        refused.error().contains("only the lock of a directory"),
+        "{refused:#?}"
+    );
+}
+
+#[test]
 fn what_it_offers_is_listed() {
     let (workspace, server) = (Workspace::new(), Server::new(published()));
     let mut command = workspace.command(&["--json", "catalog", "list", "--remote"]);

@@ -275,7 +275,7 @@ fn a_page_becomes_a_script() {
 
 #[test]
 fn the_program_has_every_page() {
-    let mut named: Vec<String> = roleos::topics::TOPICS
+    let mut named: Vec<String> = present::topics::TOPICS
         .iter()
         .map(|topic| topic.name.to_owned())
         .collect();
@@ -288,5 +288,5 @@ fn the_program_has_every_page() {
         .map(|page| page.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     docs.sort();
-    assert_eq!(named, docs, "the list is in crates/roleos/src/topics.rs");
+    assert_eq!(named, docs, "the list is in crates/present/src/topics.rs");
 }

@@ -50,7 +50,9 @@ fn the_dockerfile_passes_its_linter_and_compose_agrees_with_it() {
         .items()
         .filter_map(Node::text)
         .collect();
-    assert_eq!(volumes, ["workspace:/workspace"]);
+    assert_eq!(volumes, ["workspace:/workspace", "state:/home/roleos"]);
+    let ignored = read("deploy/Dockerfile.dockerignore");
+    assert!(ignored.lines().any(|line| line == "**/.role-os"));
     let dockerfile = read("deploy/Dockerfile");
     for part in [
         "VOLUME [\"/workspace\"]",

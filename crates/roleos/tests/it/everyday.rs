@@ -484,6 +484,11 @@ fn logs_are_one_stream() {
     assert_eq!(json["record"]["model"], "m");
     let recent = workspace.roleos(&["logs", "--since", "2h"]).exits(0);
     assert_eq!(recent.stdout, "");
+    let receipt = r#"{"receipt":{"place":0,"at":"2026-01-01T00:00:00Z","what":"grant git:push"},"signature":"00"}"#;
+    workspace.write(".role-os/receipts.jsonl", format!("{receipt}\n"));
+    let decisions = workspace.roleos(&["logs", "--log", "decision"]).exits(0);
+    let line = "2026-01-01T00:00:00Z decision changed=grant git:push\n";
+    assert_eq!(decisions.stdout, line);
     let bad = workspace.roleos(&["logs", "--since", "yesterday"]).exits(1);
     assert!(bad.error().contains("2h, 3d"), "{bad:#?}");
 

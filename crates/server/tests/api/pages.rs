@@ -86,8 +86,11 @@ fn request(number: u32) -> String {
     format!("{line}\n")
 }
 
-const PAGES: [&str; 31] = [
+const PAGES: [&str; 34] = [
     "/",
+    "/?by=day",
+    "/history",
+    "/help/sessions",
     "/?role=checker&model=small",
     "/tasks",
     "/tasks?outcome=failed&week=2026-W01",
@@ -507,6 +510,128 @@ async fn lists_are_filtered_searched_ranged_and_sorted_by_their_address() {
         let (status, _) = page(&place, path, None).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_list_is_a_file_with_every_row_that_its_filters_let_through() {
+    let place = Place::with(|root| {
+        furnish(root);
+        let requests: String = (0..430).map(|number| request(number % 7)).collect();
+        write(root, ".role-os/gateway.jsonl", &requests);
+    })
+    .await;
+    place.settled().await;
+    for (path, count, head, first) in [
+        ("/traffic", 430, "\"ts\",\"trace\"", "trace-6"),
+        ("/traffic?model=large&sort=-ms", 62, "\"ts\"", "trace-0"),
+        ("/tasks?outcome=failed", 1, "\"task_id\"", "02020202"),
+        ("/oversight?verdict=deny", 1, "\"session\"", "deny"),
+        ("/sessions", 1, "\"id\"", "s1"),
+        ("/runs", 1, "\"run_id\"", "r1"),
+        ("/runs?won=no", 0, "", ""),
+    ] {
+        let sign = if path.contains('?') { '&' } else { '?' };
+        let response = place.request(Method::GET, &format!("{path}{sign}format=csv"));
+        let response = response.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+        assert_eq!(header("content-type"), "text/csv; charset=utf-8");
+        assert!(header("content-disposition").starts_with("attachment; "));
+        let text = response.text().await.unwrap();
+        let mut lines = text.split("\r\n").filter(|line| !line.is_empty());
+        assert!(lines.next().unwrap_or_default().starts_with(head), "{path}");
+        let rows: Vec<&str> = lines.collect();
+        assert_eq!(rows.len(), count, "{path}");
+        assert!(
+            rows.first().is_none_or(|row| row.contains(first)),
+            "{path}: {rows:?}"
+        );
+        let (_, page) = page(&place, path, None).await;
+        assert_eq!(page.contains("format=csv"), count > 0, "{path}");
+    }
+    let wrong = format!("/tasks?sort=policy&format={}", "csv");
+    assert_eq!(page(&place, &wrong, None).await.0, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn what_happened_over_time_is_a_picture_and_a_table() {
+    let place = Place::with(|root| furnish(root)).await;
+    place.settled().await;
+    let (_, text) = page(&place, "/oversight", None).await;
+    assert_eq!(rows(&text, "days"), ["2026-01-01 2 0 1"]);
+    let words = "<title>2026-01-01: 1 refused, 0 asked about, of 2 calls</title>";
+    assert!(text.contains(words), "{text}");
+    let (_, text) = page(&place, "/traffic?span=all", None).await;
+    assert_eq!(rows(&text, "latencies"), ["2026-01-01 20 9.0 ms 18 ms"]);
+    let words = "<title>2026-01-01: 20 requests, median 9.0 ms, 95 % within 18 ms</title>";
+    assert!(text.contains(words), "{text}");
+    let (_, text) = page(&place, "/?by=day", None).await;
+    assert!(text.contains("/tasks?from=2026-01-0"), "{text}");
+    assert!(
+        text.contains("/curve.svg?role=&#38;model=&#38;by=day"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_run_shows_its_input_where_texts_are_kept() {
+    let place = Place::with(|root| furnish(root)).await;
+    place.settled().await;
+    let (_, text) = page(&place, "/runs/r1", None).await;
+    assert!(text.contains("keep_inputs"), "{text}");
+    let texts = json!({ "run_id": "r1", "input": "what is <due>?", "output": { "day": "Friday" } });
+    write(
+        &place.root(),
+        ".role-os/contest-texts.jsonl",
+        &format!("{texts}\n"),
+    );
+    let (_, text) = page(&place, "/runs/r1", None).await;
+    assert!(text.contains("what is &#60;due&#62;?"), "{text}");
+    assert!(
+        text.contains("Friday") && !text.contains("keep_inputs"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn decisions_of_people_and_events_of_specialists_are_one_history() {
+    let place = Place::with(|root| furnish(root)).await;
+    place.settled().await;
+    let cookie = place.log_in().await;
+    let grant = [("action", "git:push"), ("hours", "2")];
+    let (status, ..) = submit(&place, "/oversight/grant", Some(&cookie), &grant).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    let halt = [("act", "halt"), ("reason", "too slow"), ("sure", "yes")];
+    submit(&place, "/specialists/Note%20Checker", Some(&cookie), &halt).await;
+    place.desk.refresh().unwrap();
+    let (_, text) = page(&place, "/history", None).await;
+    let rows = rows(&text, "rows");
+    assert!(
+        rows.iter().any(|row| row.contains("gate grant git:push")),
+        "{rows:#?}"
+    );
+    let is_halt =
+        |row: &String| row.contains("specialist halt Note Checker") && row.contains("too slow");
+    assert!(rows.iter().any(is_halt), "{rows:#?}");
+}
+
+#[tokio::test]
+async fn every_room_leads_to_its_document() {
+    let place = Place::new().await;
+    place.settled().await;
+    let (_, text) = page(&place, "/help", None).await;
+    let topics: Vec<&str> = text.split("href=\"/help/").skip(1).collect();
+    assert!(topics.len() > 20, "{topics:?}");
+    for topic in topics {
+        let address = format!("/help/{}", topic.split('"').next().unwrap());
+        let (status, text) = page(&place, &address, None).await;
+        assert_eq!(status, StatusCode::OK, "{address}");
+        assert_eq!(text.matches("<h1").count(), 1, "{address}");
+    }
+    let (_, text) = page(&place, "/ledger", None).await;
+    assert!(text.contains("href=\"/help/witness\""), "{text}");
+    let (status, _) = page(&place, "/help/nothing", None).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

@@ -26,20 +26,20 @@ const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; scri
 /// Columns of what went wrong; a message may repeat what somebody sent.
 const MOST_WORDS: usize = 1000;
 
-/// The rooms, in the order of the navigation.
-const ROOMS: [(&str, &str); 12] = [
-    ("/", "Overview"),
-    ("/tasks", "Tasks"),
-    ("/sessions", "Sessions"),
-    ("/oversight", "Oversight"),
-    ("/specialists", "Specialists"),
-    ("/exams", "Exams"),
-    ("/runs", "Runs"),
-    ("/prove", "Prove"),
-    ("/traffic", "Traffic"),
-    ("/catalog", "Catalog"),
-    ("/ledger", "Ledger"),
-    ("/settings", "Settings"),
+/// The rooms, in the order of the navigation, each with the page of the documentation about it.
+const ROOMS: [(&str, &str, &str); 12] = [
+    ("/", "Overview", "evidence"),
+    ("/tasks", "Tasks", "evidence"),
+    ("/sessions", "Sessions", "sessions"),
+    ("/oversight", "Oversight", "oversight"),
+    ("/specialists", "Specialists", "specialist"),
+    ("/exams", "Exams", "selection"),
+    ("/runs", "Runs", "selection"),
+    ("/prove", "Prove", "prove"),
+    ("/traffic", "Traffic", "gateway"),
+    ("/catalog", "Catalog", "catalog"),
+    ("/ledger", "Ledger", "witness"),
+    ("/settings", "Settings", "config"),
 ];
 
 /// What the frame of a page shows.
@@ -63,8 +63,14 @@ pub(super) struct Frame {
 
 impl Frame {
     #[expect(clippy::unused_self, reason = "the template asks the frame")]
-    pub(super) fn rooms(&self) -> &'static [(&'static str, &'static str)] {
+    pub(super) fn rooms(&self) -> &'static [(&'static str, &'static str, &'static str)] {
         &ROOMS
+    }
+
+    /// Returns the name of the document about this room.
+    pub(super) fn topic(&self) -> Option<&'static str> {
+        let room = ROOMS.iter().find(|(_, name, _)| *name == self.room);
+        room.map(|(.., topic)| *topic)
     }
 
     /// Returns the `?` beside a term.
@@ -147,8 +153,8 @@ impl Visit {
                 .map(|hint| clean::line(hint, MOST_WORDS)),
             back: ROOMS
                 .iter()
-                .find(|(_, name)| *name == room)
-                .map_or("/", |(address, _)| address),
+                .find(|(_, name, _)| *name == room)
+                .map_or("/", |(address, ..)| address),
         };
         let mut response = html(&page);
         *response.status_mut() = problem.status;

@@ -10,6 +10,7 @@ use axum::response::Response;
 
 use super::frame::{Frame, Visit, show};
 use crate::api::Desk;
+use present::topics::{TOPICS, Topic};
 
 /// Name in templates, the term, its meaning. No quote and no angle bracket stands in any of them.
 const TERMS: &[(&str, &str, &str)] = &[
@@ -84,9 +85,19 @@ const TERMS: &[(&str, &str, &str)] = &[
         "How far a version is proved. L0: registered only. L1: passed an exam. L2: also won contests against the general model. L3: also agreed with the general model in the field. Only L1 and above can be promoted.",
     ),
     (
+        "lock",
+        "Lock",
+        "The catalog keeps a hash of the text of every role and version. Locked: the text is the one that was recorded. Changed: the text differs, and the version was not raised.",
+    ),
+    (
         "mode",
         "Mode",
         "How much freedom an agent has: off, restricted, approved or autonomous, each with its lists of tools and budgets.",
+    ),
+    (
+        "proof",
+        "Run of a suite",
+        "An agent works on every task of a suite, each in a box of its own; what it made is graded in a fresh copy. The verdict says what the counts support, and for which tasks.",
     ),
     (
         "quota",
@@ -97,6 +108,11 @@ const TERMS: &[(&str, &str, &str)] = &[
         "refused",
         "Refusals of a model",
         "Answers that decline the task, such as: I cannot help with that. Such an answer may still have the right format, so that the verifier passes it; the reward is lowered, and it does not win.",
+    ),
+    (
+        "regression",
+        "Retries and regressions",
+        "A retry repeats a failed call without a change in between. A regression is a task that was solved before and is not solved when it is tried again.",
     ),
     (
         "reward",
@@ -163,13 +179,15 @@ impl fmt::Display for Help {
 struct Page {
     frame: Frame,
     terms: &'static [(&'static str, &'static str, &'static str)],
+    topics: &'static [Topic],
 }
 
 pub(super) async fn page(State(desk): State<Arc<Desk>>, visit: Visit) -> Response {
     show(&desk, visit, "", |_, visit| {
         Ok(Page {
-            frame: visit.frame("", "Terms"),
+            frame: visit.frame("", "Terms and documents"),
             terms: TERMS,
+            topics: TOPICS,
         })
     })
     .await

@@ -51,6 +51,11 @@ impl Asked {
         self.all(name).first().copied().unwrap_or_default()
     }
 
+    /// Returns `true` if the address asks for a file instead of a page.
+    pub(super) fn is_for_file(&self) -> bool {
+        self.one("format") == "csv"
+    }
+
     /// Parses where the page begins and how it is sorted.
     pub(super) fn page<T: Listable>(&self) -> Result<Page, Problem> {
         let after = match self.one("after") {
@@ -228,6 +233,8 @@ pub(super) struct Shell {
     pub(super) place: Option<String>,
     pub(super) first: Option<String>,
     pub(super) next: Option<String>,
+    /// The address of the list as a file.
+    pub(super) file: String,
 }
 
 /// A column: its label, the name to sort by or nothing, and whether it holds numbers.
@@ -270,6 +277,7 @@ impl Shell {
             place: (pages > 1).then(|| format!("Page {page} of {pages}")),
             first: is_later.then(|| asked.address(path, &[])),
             next: next.map(address),
+            file: asked.address(path, &[("format", "csv")]),
         }
     }
 }

@@ -163,7 +163,7 @@ fn write_names(svg: &mut String, named: &[(Dot, String)], picture: (f64, f64, f6
 }
 
 /// The picture is put together as text, and names are other people's.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::new();
     for letter in text.chars() {
         match letter {

@@ -15,6 +15,8 @@ use serde::Deserialize;
 use serde_json::json;
 use zeroize::Zeroizing;
 
+use super::chart::{self, Bar};
+use super::csv;
 use super::frame::{Filled, Frame, Visit, show, tone};
 use super::listing::{Asked, Column, Field, Shell};
 use super::sessions;
@@ -25,8 +27,10 @@ use crate::api::{
 };
 use crate::problem::Problem;
 use index::list::{Filter, Page as Wanted};
+use index::over_time::Refusals;
 use index::rows::{Decision, Session};
 use present::show::clean;
+use present::show::units::{counted, grouped};
 
 const COLUMNS: &[Column] = &[
     ("Time", "time", false),
@@ -39,6 +43,8 @@ const COLUMNS: &[Column] = &[
 
 /// So much of a command is shown in the feed.
 const MAX_SHOWN: usize = 400;
+/// Most days of the chart.
+const MOST_DAYS: u32 = 42;
 /// Longest command that the box takes.
 const MAX_COMMAND: usize = 100_000;
 
@@ -55,6 +61,9 @@ struct Page {
     sealed_key: bool,
     grants: Vec<Granted>,
     actions: Vec<(String, String)>,
+    /// Days with calls, newest first, and a picture of them.
+    days: Vec<Refusals>,
+    chart: String,
     rows: Vec<Row>,
     sessions: Vec<sessions::Row>,
 }
@@ -238,6 +247,9 @@ impl Row {
 }
 
 pub(super) async fn page(State(desk): State<Arc<Desk>>, visit: Visit, asked: Asked) -> Response {
+    if asked.is_for_file() {
+        return csv::file::<Decision>(&desk, &visit, "Oversight", asked, filter).await;
+    }
     show(&desk, visit, "Oversight", move |desk, visit| {
         build(desk, visit, &asked)
     })
@@ -256,17 +268,20 @@ fn tried(desk: &Desk, command: &str, catalog: &Catalog) -> Result<Option<Tried>,
     }
 }
 
-/// The verdicts that were asked for, with what stands around them.
-fn verdicts(desk: &Desk, asked: &Asked) -> Result<(Shell, Vec<Row>), Problem> {
+fn filter(asked: &Asked) -> Result<Filter, Problem> {
     let filter = Filter::default()
         .any("verdict", &asked.all("verdict"))
         .any("agent", &asked.all("agent"))
         .any("session", &asked.all("session"))
         .found::<Decision>(asked.one("q"));
-    let filter = asked.within_ns(filter, "time_ns")?;
+    asked.within_ns(filter, "time_ns")
+}
+
+/// The verdicts that were asked for, with what stands around them.
+fn verdicts(desk: &Desk, asked: &Asked) -> Result<(Shell, Vec<Row>), Problem> {
     let listed = desk
         .view
-        .list::<Decision>(&filter, &asked.page::<Decision>()?)?;
+        .list::<Decision>(&filter(asked)?, &asked.page::<Decision>()?)?;
     let field = |name, label| {
         let values = desk.view.values_of::<Decision>(name)?;
         Ok::<_, Problem>(Field::of(asked, name, label, &values))
@@ -290,6 +305,29 @@ fn verdicts(desk: &Desk, asked: &Asked) -> Result<(Shell, Vec<Row>), Problem> {
     ))
 }
 
+fn by_day(days: &[Refusals]) -> String {
+    let bars: Vec<Bar> = days
+        .iter()
+        .map(|day| Bar {
+            name: day.day.chars().skip(5).collect(),
+            parts: [day.denied, day.asked],
+            words: format!(
+                "{}: {} refused, {} asked about, of {}",
+                day.day,
+                day.denied,
+                day.asked,
+                counted(day.calls, "call")
+            ),
+        })
+        .collect();
+    chart::columns(
+        "Calls refused and asked about",
+        &bars,
+        ["deny", "ask"],
+        grouped,
+    )
+}
+
 fn build(desk: &Desk, visit: &Visit, asked: &Asked) -> Result<Page, Problem> {
     let catalog = desk.config.oversight.policy().catalog;
     let (shell, rows) = verdicts(desk, asked)?;
@@ -303,6 +341,7 @@ fn build(desk: &Desk, visit: &Visit, asked: &Asked) -> Result<Page, Problem> {
         .items;
     let now_ns = base::clock::now_ns();
     let pending = approvals::pending(&desk.workspace, now_ns)?;
+    let days = desk.view.refusals(MOST_DAYS)?;
     let given = approvals::given(&desk.workspace, now_ns)?;
     let place = base::approval_key::Place::of(&desk.workspace);
     Ok(Page {
@@ -331,6 +370,8 @@ fn build(desk: &Desk, visit: &Visit, asked: &Asked) -> Result<Page, Problem> {
             .iter()
             .map(|one| (one.id.to_string(), one.label.to_string()))
             .collect(),
+        chart: by_day(&days),
+        days: days.into_iter().rev().collect(),
         rows,
         sessions: sessions.into_iter().map(sessions::Row::of).collect(),
     })

@@ -28,9 +28,17 @@ use present::show::{clean, curve_svg};
 pub(super) struct Asked {
     role: String,
     model: String,
+    by: String,
 }
 
 impl Asked {
+    fn period(&self) -> Period {
+        match self.by.as_str() {
+            "day" => Period::Day,
+            _ => Period::Week,
+        }
+    }
+
     fn of(&self) -> Filter {
         let wanted = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         Filter {
@@ -92,6 +100,7 @@ struct Tile {
 
 struct Row {
     period: String,
+    href: String,
     tasks: String,
     solved: Rate,
     /// The tasks behind the rate.
@@ -113,9 +122,9 @@ pub(super) async fn page(
         let all = &report.all;
         let accepted = acceptance(desk, report, counts)?;
         let audit = desk.view.audit()?;
-        let points = desk.view.curve(Period::Week, &asked.of())?;
-        let (role, model) = (encoded(&asked.role), encoded(&asked.model));
-        let curve_address = format!("/curve.svg?role={role}&model={model}");
+        let points = desk.view.curve(asked.period(), &asked.of())?;
+        let [role, model, by] = [&asked.role, &asked.model, &asked.by].map(|text| encoded(text));
+        let curve_address = format!("/curve.svg?role={role}&model={model}&by={by}");
         Ok(Page {
             frame: visit.frame("Overview", "Overview"),
             standing: standing(&accepted, all.total_tasks),
@@ -153,7 +162,7 @@ pub(super) async fn page(
 /// The curve as a picture.
 pub(super) async fn curve(State(desk): State<Arc<Desk>>, Query(asked): Query<Asked>) -> Response {
     let points = waiting(&desk, move |desk| {
-        Ok(desk.view.curve(Period::Week, &asked.of())?)
+        Ok(desk.view.curve(asked.period(), &asked.of())?)
     });
     match points.await {
         Ok(points) => with_headers(curve_svg::svg(&points).into_response(), "image/svg+xml"),
@@ -319,10 +328,16 @@ fn tiles(all: &Scorecard) -> Vec<Tile> {
 
 fn row(point: &Point, asked: &Asked) -> Row {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-    let [week, role, model] = [&point.period, &asked.role, &asked.model].map(|text| encoded(text));
-    let solved_href = format!("/tasks?outcome=solved&week={week}&role={role}&model={model}");
+    let [period, role, model] =
+        [&point.period, &asked.role, &asked.model].map(|text| encoded(text));
+    let within = match asked.period() {
+        Period::Day => format!("from={period}&to={period}"),
+        Period::Week => format!("week={period}"),
+    };
+    let solved_href = format!("/tasks?outcome=solved&{within}&role={role}&model={model}");
     Row {
         period: clean::line(&point.period, 20),
+        href: format!("/tasks?{within}"),
         tasks: grouped(point.tasks),
         solved: rate(point.solved, point.tasks).into(),
         solved_href,

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::Value;
 
+use super::csv;
 use super::frame::{Frame, Rate, Visit, encoded, show};
 use super::listing::{Asked, Column, Field, Shell};
 use super::when::When;
@@ -16,6 +17,7 @@ use crate::problem::Problem;
 use index::list::{Filter, MAX_PAGE, Page};
 use index::rows::Run;
 use present::show::clean;
+use routing::dataset;
 
 const COLUMNS: &[Column] = &[
     ("Run", "", false),
@@ -115,14 +117,16 @@ fn flags<'a>(asked: &'a Asked, name: &str, yes: &str) -> Vec<&'a str> {
 }
 
 pub(super) async fn list(State(desk): State<Arc<Desk>>, visit: Visit, asked: Asked) -> Response {
+    if asked.is_for_file() {
+        return csv::file::<Run>(&desk, &visit, "Runs", asked, filter).await;
+    }
     show(&desk, visit, "Runs", move |desk, visit| {
         build(desk, visit, &asked)
     })
     .await
 }
 
-fn build(desk: &Desk, visit: &Visit, asked: &Asked) -> Result<List, Problem> {
-    let stats = desk.view.run_stats()?;
+fn filter(asked: &Asked) -> Result<Filter, Problem> {
     let filter = Filter::default()
         .any("role", &asked.all("role"))
         .any("model", &asked.all("model"))
@@ -130,8 +134,14 @@ fn build(desk: &Desk, visit: &Visit, asked: &Asked) -> Result<List, Problem> {
         .any("passed", &flags(asked, "verifier", "pass"))
         .any("won", &flags(asked, "won", "yes"))
         .found::<Run>(asked.one("q"));
-    let filter = asked.within_text(filter, "ts")?;
-    let listed = desk.view.list::<Run>(&filter, &asked.page::<Run>()?)?;
+    asked.within_text(filter, "ts")
+}
+
+fn build(desk: &Desk, visit: &Visit, asked: &Asked) -> Result<List, Problem> {
+    let stats = desk.view.run_stats()?;
+    let listed = desk
+        .view
+        .list::<Run>(&filter(asked)?, &asked.page::<Run>()?)?;
     let field = |name, label| {
         let values = desk.view.values_of::<Run>(name)?;
         Ok::<_, Problem>(Field::of(asked, name, label, &values))
@@ -184,6 +194,8 @@ struct One {
     rows: Vec<Row>,
     why: String,
     formula: String,
+    /// The input, and what the winner answered, where they are kept.
+    texts: Option<(String, String)>,
 }
 
 pub(super) async fn one(
@@ -206,7 +218,9 @@ pub(super) async fn one(
             clean::line(text.unwrap_or_default(), 60)
         };
         let role = text("role");
+        let texts = dataset::find(&dataset::path(&desk.workspace), &run_id)?;
         Ok(One {
+            texts: texts.map(|texts| (shown_text(&texts.input), shown_text(&texts.output))),
             frame: visit.frame("Runs", format!("Run {shown}")),
             run_id: shown,
             why: why(&found),
@@ -222,6 +236,11 @@ pub(super) async fn one(
         })
     })
     .await
+}
+
+fn shown_text(value: &Value) -> String {
+    let text = selection::output::text(value);
+    clean::text(text.as_bytes()).into_owned()
 }
 
 /// Why the winner won, in a sentence.

@@ -10,6 +10,7 @@ use evidence::journal::read::Session as Journal;
 use evidence::journal::record::{Call, Line, Outcome, Record};
 
 use super::calls::{self, Spent, SpentByCall};
+use super::csv;
 use super::frame::{Frame, Visit, encoded, show, tone};
 use super::listing::{Asked, Column, Field, Shell};
 use super::when::When;
@@ -84,17 +85,23 @@ pub(super) fn address(id: &str) -> String {
     format!("/sessions/{}", encoded(id))
 }
 
+fn filter(asked: &Asked) -> Result<Filter, Problem> {
+    let filter = Filter::default()
+        .any("agent", &asked.all("agent"))
+        .any("model", &asked.all("model"))
+        .any("mode", &asked.all("mode"))
+        .found::<Session>(asked.one("q"));
+    asked.within_ns(filter, "last_ns")
+}
+
 pub(super) async fn list(State(desk): State<Arc<Desk>>, visit: Visit, asked: Asked) -> Response {
+    if asked.is_for_file() {
+        return csv::file::<Session>(&desk, &visit, "Sessions", asked, filter).await;
+    }
     show(&desk, visit, "Sessions", move |desk, visit| {
-        let filter = Filter::default()
-            .any("agent", &asked.all("agent"))
-            .any("model", &asked.all("model"))
-            .any("mode", &asked.all("mode"))
-            .found::<Session>(asked.one("q"));
-        let filter = asked.within_ns(filter, "last_ns")?;
         let listed = desk
             .view
-            .list::<Session>(&filter, &asked.page::<Session>()?)?;
+            .list::<Session>(&filter(&asked)?, &asked.page::<Session>()?)?;
         let field = |name, label| {
             let values = desk.view.values_of::<Session>(name)?;
             Ok::<_, Problem>(Field::of(&asked, name, label, &values))

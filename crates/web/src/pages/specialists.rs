@@ -216,15 +216,15 @@ impl Acts {
     }
 }
 
-struct Told {
+pub(super) struct Told {
     time: When,
-    kind: String,
-    operator: String,
-    what: String,
+    pub(super) kind: String,
+    pub(super) operator: String,
+    pub(super) what: String,
 }
 
 impl Told {
-    fn of(event: &Event) -> Self {
+    pub(super) fn of(event: &Event) -> Self {
         let text = |key: &str| {
             let text = event.data.get(key).and_then(serde_json::Value::as_str);
             clean::line(text.unwrap_or_default(), 300)

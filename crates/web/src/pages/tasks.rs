@@ -10,11 +10,13 @@ use serde::Deserialize;
 use witness::extension::field;
 use witness::wire::Tag;
 
+use super::csv;
 use super::frame::{Choice, Frame, Visit, choices, show, tone};
 use super::listing::{Asked, Column, Field, Shell};
 use super::sessions;
 use super::when::When;
 use crate::api::{Desk, judged_bundle};
+use crate::problem::Problem;
 use index::compare::{Compared, Side};
 use index::list::{Filter, TaskColumn};
 use index::rows::Task;
@@ -92,16 +94,24 @@ impl Row {
     }
 }
 
+fn filter(asked: &Asked) -> Result<Filter, Problem> {
+    let filter = FIELDS
+        .iter()
+        .fold(Filter::default(), |filter, (_, name, _)| {
+            filter.any(name, &asked.all(name))
+        });
+    let filter = filter.any("session", &asked.all("session"));
+    asked.within_ns(filter.found::<Task>(asked.one("q")), "created_ns")
+}
+
 pub(super) async fn list(State(desk): State<Arc<Desk>>, visit: Visit, asked: Asked) -> Response {
+    if asked.is_for_file() {
+        return csv::file::<Task>(&desk, &visit, "Tasks", asked, filter).await;
+    }
     show(&desk, visit, "Tasks", move |desk, visit| {
-        let filter = FIELDS
-            .iter()
-            .fold(Filter::default(), |filter, (_, name, _)| {
-                filter.any(name, &asked.all(name))
-            });
-        let filter = filter.any("session", &asked.all("session"));
-        let filter = asked.within_ns(filter.found::<Task>(asked.one("q")), "created_ns")?;
-        let listed = desk.view.list::<Task>(&filter, &asked.page::<Task>()?)?;
+        let listed = desk
+            .view
+            .list::<Task>(&filter(&asked)?, &asked.page::<Task>()?)?;
         let mut fields = Vec::new();
         for (column, name, label) in FIELDS {
             let mut values = desk.view.task_values(column)?.to_vec();

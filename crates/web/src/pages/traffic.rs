@@ -7,16 +7,19 @@ use axum::extract::State;
 use axum::response::Response;
 use jiff::{Timestamp, ToSpan as _};
 
-use super::frame::{Frame, Visit, show};
+use super::chart::{self, Bar};
+use super::csv;
+use super::frame::{Frame, Visit, encoded, show};
 use super::listing::{Asked, Column, Field, Shell};
 use super::sessions;
 use super::when::When;
 use crate::api::Desk;
 use crate::problem::Problem;
 use index::list::Filter;
+use index::over_time::Latency;
 use index::rows::Request;
 use present::show::clean;
-use present::show::units::grouped;
+use present::show::units::{counted, grouped};
 
 /// Spans of the sums: the name in addresses, its label, its hours.
 const SPANS: [(&str, &str, i64); 4] = [
@@ -25,6 +28,11 @@ const SPANS: [(&str, &str, i64); 4] = [
     ("week", "last week", 24 * 7),
     ("all", "all that is kept", 24 * 365 * 100),
 ];
+
+/// Spans of no more hours have an hour per column.
+const HOURLY: i64 = 48;
+/// Most columns of the chart.
+const MOST_SLOTS: u32 = 48;
 
 const COLUMNS: &[Column] = &[
     ("Time", "time", false),
@@ -45,6 +53,10 @@ struct Page {
     /// The spans with their addresses; the last says which one is shown.
     spans: Vec<(&'static str, String, bool)>,
     sums: Vec<Sum>,
+    /// `hour` or `day`.
+    grain: &'static str,
+    chart: String,
+    slots: Vec<Slot>,
     rows: Vec<Row>,
 }
 
@@ -127,10 +139,75 @@ impl Row {
 }
 
 pub(super) async fn page(State(desk): State<Arc<Desk>>, visit: Visit, asked: Asked) -> Response {
+    if asked.is_for_file() {
+        return csv::file::<Request>(&desk, &visit, "Traffic", asked, filter).await;
+    }
     show(&desk, visit, "Traffic", move |desk, visit| {
         build(desk, visit, &asked)
     })
     .await
+}
+
+fn filter(asked: &Asked) -> Result<Filter, Problem> {
+    let filter = Filter::default()
+        .any("role", &asked.all("role"))
+        .any("model", &asked.all("model"))
+        .any("route", &asked.all("route"))
+        .any("status", &asked.all("status"))
+        .any("session", &asked.all("session"))
+        .found::<Request>(asked.one("q"));
+    asked.within_text(filter, "ts")
+}
+
+/// One hour or day of the chart and its table.
+struct Slot {
+    name: String,
+    href: String,
+    requests: String,
+    median: String,
+    p95: String,
+}
+
+/// Draws the latencies of the newest hours or days, and lists them, newest first.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "times of requests are positive and far below 2^52 microseconds"
+)]
+fn over_time(latencies: &[Latency]) -> (String, Vec<Slot>) {
+    let shown = |one: &Latency| clean::line(&one.slot.replace('T', " "), 20);
+    let bars: Vec<Bar> = latencies
+        .iter()
+        .map(|one| {
+            let micros = |ms: f64| (ms * 1000.0).round() as u64;
+            let median = micros(one.median_ms);
+            Bar {
+                name: shown(one).chars().skip(5).collect(),
+                parts: [median, micros(one.p95_ms).saturating_sub(median)],
+                words: format!(
+                    "{}: {}, median {}, 95 % within {}",
+                    shown(one),
+                    counted(one.requests, "request"),
+                    milliseconds(one.median_ms),
+                    milliseconds(one.p95_ms)
+                ),
+            }
+        })
+        .collect();
+    let tick = |micros: u64| milliseconds(micros as f64 / 1000.0);
+    let svg = chart::columns("Time per request", &bars, ["half", "most"], tick);
+    let slots = latencies.iter().rev().map(|one| Slot {
+        name: shown(one),
+        href: format!(
+            "/traffic?from={0}&to={0}",
+            encoded(one.slot.get(..10).unwrap_or_default())
+        ),
+        requests: grouped(one.requests),
+        median: milliseconds(one.median_ms),
+        p95: milliseconds(one.p95_ms),
+    });
+    (svg, slots.collect())
 }
 
 fn build(desk: &Desk, visit: &Visit, asked: &Asked) -> Result<Page, Problem> {
@@ -140,17 +217,9 @@ fn build(desk: &Desk, visit: &Visit, asked: &Asked) -> Result<Page, Problem> {
         .checked_sub(hours.hours())
         .unwrap_or(Timestamp::MIN);
     let since = since.strftime("%Y-%m-%dT%H:%M:%S").to_string();
-    let filter = Filter::default()
-        .any("role", &asked.all("role"))
-        .any("model", &asked.all("model"))
-        .any("route", &asked.all("route"))
-        .any("status", &asked.all("status"))
-        .any("session", &asked.all("session"))
-        .found::<Request>(asked.one("q"));
-    let filter = asked.within_text(filter, "ts")?;
     let listed = desk
         .view
-        .list::<Request>(&filter, &asked.page::<Request>()?)?;
+        .list::<Request>(&filter(asked)?, &asked.page::<Request>()?)?;
     let field = |name, label| {
         let values = desk.view.values_of::<Request>(name)?;
         Ok::<_, Problem>(Field::of(asked, name, label, &values))
@@ -163,8 +232,13 @@ fn build(desk: &Desk, visit: &Visit, asked: &Asked) -> Result<Page, Problem> {
     let statuses = desk.view.statuses()?;
     fields.push(Field::of(asked, "status", "Status", &statuses));
     let sums = desk.view.traffic(&since)?;
+    let is_hourly = hours <= HOURLY;
+    let (chart, slots) = over_time(&desk.view.latencies(&since, is_hourly, MOST_SLOTS)?);
     Ok(Page {
         frame: visit.frame("Traffic", "Traffic"),
+        grain: if is_hourly { "hour" } else { "day" },
+        chart,
+        slots,
         spans: SPANS
             .iter()
             .map(|(name, label, _)| {

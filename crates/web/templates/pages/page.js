@@ -48,6 +48,25 @@
     });
   }
 
+  // An input for a role goes the way of every request, and its receipt is shown.
+  const tried = document.getElementById("try");
+  if (tried) {
+    tried.hidden = false;
+    tried.querySelector("form").addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const shown = document.createElement("pre");
+      shown.className = "box";
+      let input = tried.querySelector("textarea").value;
+      try { input = JSON.parse(input); } catch { /* a text */ }
+      try {
+        const body = JSON.stringify({ role: tried.dataset.role, input });
+        const answer = await fetch("/v1/dispatch", { method: "POST", headers: { "content-type": "application/json" }, body });
+        shown.textContent = JSON.stringify(await answer.json(), null, 2);
+      } catch (error) { shown.textContent = String(error); }
+      tried.querySelector("[role=status]").replaceChildren(shown);
+    });
+  }
+
   const live = () => [...document.querySelectorAll("[data-live][id]")];
   // A later page of a list does not change.
   if (!live().length || !window.EventSource || new URLSearchParams(location.search).has("after")) return;
@@ -74,9 +93,30 @@
           if (open.has(one.textContent)) one.parentElement.open = true;
         }
         old.replaceChildren(...fresh.childNodes);
+        if (fresh.dataset.count) old.dataset.count = fresh.dataset.count;
       }
+      count(true);
     } catch { say("not connected", "warn"); }
   };
+  // How many acts wait is in the title, and in a notice of the browser if the reader wants one.
+  const notify = document.getElementById("notify");
+  const title = document.title;
+  let waiting = 0;
+  const count = (isNew) => {
+    const box = document.querySelector("[data-count]");
+    if (!box) return;
+    const now = Number(box.dataset.count);
+    document.title = now ? "(" + now + ") " + title : title;
+    if (isNew && now > waiting && document.hidden && window.Notification?.permission === "granted") {
+      new Notification(now + (now === 1 ? " act waits" : " acts wait") + " for a person", { tag: "waiting" });
+    }
+    waiting = now;
+  };
+  if (notify && window.Notification?.permission === "default") {
+    notify.hidden = false;
+    notify.addEventListener("click", async () => { await Notification.requestPermission(); notify.hidden = true; });
+  }
+  count(false);
   const stream = new EventSource((document.documentElement.dataset.base || "") + "/api/events/stream");
   stream.addEventListener("open", () => say("live", "good"));
   stream.addEventListener("error", () => say("not connected", "warn"));

@@ -1,9 +1,9 @@
 //! `roleos catalog check`: one answer for the whole catalog, every problem with its place.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
 
-use ::catalog::catalog::{Damaged, Rigour};
+use ::catalog::catalog::{Damaged, Draft, Rigour};
 use ::catalog::problem::{Place, Problem};
 use ::catalog::yaml::Excerpt;
 use present::view;
@@ -27,17 +27,19 @@ const SHOWN: usize = 50;
 Examples:
   roleos catalog check
   roleos catalog check agents/catalog --strict --json
+  roleos catalog check --strict https://roles.example/catalog
   roleos catalog check --update-hashes      after a change: raise the role's version first
 
 The lock is scripts/content-hashes.json. It is refreshed as a whole or not at all, and never while a role changed
 without a higher version. A lock that is not JSON is moved to content-hashes.json.damaged by --repair-lock and
 written anew; every role then counts as new.")]
 pub struct Args {
-    /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
-    #[arg(value_name = "DIR")]
-    directory: Option<PathBuf>,
+    /// The catalog: a directory, `builtin` or an http(s) address, which has no lock [default: `catalog` in the
+    /// workspace, else the current directory].
+    #[arg(value_name = "CATALOG")]
+    catalog: Option<OsString>,
     /// Check the catalog at AI_AGENT_ROLES_CATALOG_URL instead, as whoever installs from it would; it has no lock.
-    #[arg(long, conflicts_with_all = ["directory", "update_hashes", "repair_lock"])]
+    #[arg(long, conflicts_with_all = ["catalog", "update_hashes", "repair_lock"])]
     remote: bool,
     /// Record the catalog as it is in the lock.
     #[arg(long, visible_alias = "fix")]
@@ -72,10 +74,24 @@ impl Args {
 /// # Errors
 /// There is no catalog, or the lock cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    if args.remote {
-        return run_remote(ui, context, args);
-    }
-    let directory = super::directory(context, args.directory.as_deref())?;
+    let origin = match &args.catalog {
+        _ if args.remote => Origin::configured(context)?,
+        Some(name) => Origin::named(name)?,
+        None => Origin::Directory(super::directory(context, None)?),
+    };
+    let directory = match origin {
+        Origin::Directory(directory) => directory,
+        _ if args.update_hashes || args.repair_lock => {
+            let message = "only the lock of a directory can be written";
+            return Err(Failure::input("bad_source", message)
+                .hint("name the directory that has index.yaml"));
+        }
+        Origin::Builtin => return without_lock(ui, roles::shipped::draft(), args),
+        Origin::Remote(source) => {
+            let draft = origin::fetch(ui, context, source, &|_| true, Gaps::Keep)?;
+            return without_lock(ui, draft, args);
+        }
+    };
     let outcome = catalog::check(&directory, args.request())?;
     let mut places = directory.places();
     answer(ui, &outcome, &mut |place| places.locate(place))?;
@@ -90,11 +106,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::of_check(outcome.passed))
 }
 
-fn run_remote(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let Origin::Remote(source) = Origin::configured(context)? else {
-        return Ok(Exit::Failed);
-    };
-    let draft = origin::fetch(ui, context, source, &|_| true, Gaps::Keep)?;
+fn without_lock(ui: &Ui, draft: Draft, args: &Args) -> Result<Exit, Failure> {
     let report = draft.check_unlocked(args.request().rigour);
     let outcome = Outcome {
         draft,

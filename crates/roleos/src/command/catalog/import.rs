@@ -147,7 +147,7 @@ fn announce(ui: &Ui, contents: &Contents, args: &Args) {
 
 fn unavailable(args: &Args, reason: &Unavailable) -> Failure {
     let bundle = clean::line(&args.bundle, 60);
-    let check = "`roleos catalog check --strict` says where";
+    let check = "`roleos catalog check --strict CATALOG` says where";
     match reason {
         Unavailable::UnknownBundle => Failure::input(
             "bundle_unknown",

@@ -91,8 +91,7 @@ pub(super) fn chart(probes: &[Probe], required: f64, window: usize) -> String {
     }
     let _ = write!(
         svg,
-        r#"<text x="{:.1}" y="{:.1}" text-anchor="middle">probe, oldest first; red: the two answers differed</text></svg>"#,
-        f64::midpoint(left, right),
+        r#"<text x="{right}" y="{:.1}" text-anchor="end">probe, oldest first; red: the two answers differed</text></svg>"#,
         bottom + 40.0
     );
     svg
