@@ -20,7 +20,7 @@ pub(crate) const PROGRAMS: [&str; 2] = ["roleos", "roleos-hook"];
 /// Files that go into the archive beside them.
 const PAPERS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "CHANGELOG.md"];
 /// What published programs have beside the default.
-const FEATURES: &str = "roleos/otlp";
+const FEATURES: &str = "roleos/otlp,roleos/oidc";
 const CHECKSUMS: &str = "SHA256SUMS";
 /// The name of the key in the note.
 const SIGNER: &str = "roleos-release";
@@ -309,6 +309,7 @@ mod tests {
         let components = list(&document, "components");
         let has = |name: &str| components.iter().any(|one| text(one, "name") == name);
         assert!(has("tokio") && has("witness") && has("opentelemetry-otlp"));
+        assert!(has("openidconnect"));
         assert!(!has("assert_cmd") && !has("proptest") && !has("xtask"));
         let bare = components.iter().find(|one| one.get("licenses").is_none());
         assert_eq!(bare, None);

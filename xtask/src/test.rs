@@ -15,6 +15,9 @@ const TEST_PYTHON: &str = "ROLEOS_TEST_PYTHON";
 /// The variable by which tests find the interpreter that has the packages of the exchange formats.
 const TEST_EXCHANGE: &str = "ROLEOS_TEST_EXCHANGE";
 
+/// What is off by default. Clippy reads it with the rest; its tests, and no others, are built a second time.
+const FEATURES: &str = "roleos/otlp,roleos/oidc";
+
 /// The variable by which tests find the script of axe-core.
 const TEST_AXE: &str = "ROLEOS_TEST_AXE";
 
@@ -123,6 +126,8 @@ fn steps(project: &Project, tools: &Tools) -> Vec<Step> {
                 "--workspace",
                 "--all-targets",
                 "--locked",
+                "--features",
+                FEATURES,
                 "--",
                 "-D",
                 "warnings",
@@ -140,19 +145,9 @@ fn steps(project: &Project, tools: &Tools) -> Vec<Step> {
             hint: "the targets are a workspace of their own, in `fuzz/`; nothing else compiles them",
         },
         Step {
-            name: "spans",
-            command: project.cargo(&[
-                "test",
-                "--package",
-                "server",
-                "--features",
-                "otlp",
-                "--test",
-                "api",
-                "--locked",
-                "otlp::",
-            ]),
-            hint: "these are the tests of the feature `otlp`",
+            name: "features",
+            command: features(project),
+            hint: "these are the tests of what is off by default: spans and login by a provider",
         },
         Step {
             name: "doc tests",
@@ -175,6 +170,25 @@ fn fuzz_targets(project: &Project) -> Command {
     ]);
     command.arg(project.target().join("fuzz-check"));
     command
+}
+
+/// Runs the tests of [`FEATURES`] in one build.
+fn features(project: &Project) -> Command {
+    project.cargo(&[
+        "test",
+        "--package",
+        "server",
+        "--package",
+        "roleos",
+        "--features",
+        FEATURES,
+        "--test",
+        "api",
+        "--locked",
+        "--",
+        "otlp::",
+        "oidc::",
+    ])
 }
 
 /// nextest is faster and reads better, but nobody has to install it.

@@ -21,6 +21,7 @@ use crate::workspace::Workspace;
 use self::acceptance::Acceptance;
 use self::gateway::Gateway;
 use self::notify::{Notify, Telemetry};
+use self::oidc::Oidc;
 use self::oversight::Oversight;
 use self::retention::Retention;
 use self::selection::Selection;
@@ -35,6 +36,7 @@ pub mod fraction;
 pub mod gateway;
 pub mod listing;
 pub mod notify;
+pub mod oidc;
 pub mod oversight;
 mod own_action;
 pub mod prices;
@@ -93,6 +95,8 @@ pub struct Config {
     pub notify: Vec<Notify>,
     /// The database that a team shares.
     pub store: Store,
+    /// Login by an OpenID Connect provider.
+    pub oidc: Oidc,
     /// Settings of an unconfirmed file that do not hold.
     #[serde(skip)]
     #[cfg_attr(any(test, feature = "reference"), schemars(skip))]

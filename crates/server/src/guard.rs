@@ -86,7 +86,7 @@ impl Guard {
             Some(false) => Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "role_too_low",
-                "the role of this token does not allow this request",
+                "your role does not allow this request",
             )),
             None => self.token(&request.headers),
         }
@@ -160,12 +160,14 @@ impl Guard {
 }
 
 /// A probe must not need a secret, and learns nothing. A browser cannot send the token before it has logged in, and
-/// the login asks for a secret of its own: the code, with few guesses.
+/// the login asks for a secret of its own: the code, with few guesses, or what a provider says of the person.
 fn needs_no_token(request: &Parts) -> bool {
     let path = request.uri.path();
     match request.method {
         Method::GET | Method::HEAD => {
-            matches!(path, "/healthz" | "/readyz" | "/login") || path.starts_with("/assets/")
+            let is_open = matches!(path, "/healthz" | "/readyz" | "/login");
+            let is_sign_in = matches!(path, "/login/oidc" | "/login/callback");
+            is_open || is_sign_in || path.starts_with("/assets/")
         }
         Method::POST => path == "/login",
         _ => false,
@@ -299,6 +301,8 @@ mod tests {
         for (method, path) in [
             ("GET", "/healthz"),
             ("GET", "/login"),
+            ("GET", "/login/oidc"),
+            ("GET", "/login/callback"),
             ("POST", "/login"),
             ("GET", "/assets/page.css"),
         ] {
@@ -311,6 +315,7 @@ mod tests {
             ("POST", "/api/login"),
             ("DELETE", "/login"),
             ("GET", "/login/x"),
+            ("POST", "/login/callback"),
             ("GET", "/assets"),
             ("POST", "/assets/page.css"),
             ("GET", "//login"),

@@ -27,6 +27,7 @@ use crate::notify::Webhooks;
 use crate::telemetry::{self, Spans};
 use web::api::{self, Desk};
 use web::gate_tokens::lets_through;
+use web::login::SignIn;
 use web::login::local::LocalDoor;
 use web::metrics::Metrics;
 use web::metrics::standing::Workspace as Standing;
@@ -165,11 +166,18 @@ impl App {
             let now = base::clock::now_ns();
             logins.logins.operator(headers, now).is_some()
         });
-        let gate = Arc::clone(&desk.gate);
+        let senders = Arc::clone(&desk);
         self.guard.accept_tokens(move |request| {
-            let bearer = gate.bearer(&request.headers)?;
+            let headers = &request.headers;
+            let bearer = senders.gate.bearer(headers).map(|bearer| bearer.role);
+            // Who may do everything is let through as a login is; who may only read gets no further on this machine.
+            let reader = || {
+                let person = senders.logins.person(headers, base::clock::now_ns())?;
+                (!person.role.may_operate()).then_some(person.role)
+            };
+            let role = bearer.or_else(reader)?;
             let path = request.uri.path();
-            Some(lets_through(bearer.role, &request.method, path))
+            Some(lets_through(role, &request.method, path))
         });
         self.desk = Some(desk);
         self
@@ -328,6 +336,25 @@ pub fn operator_token(config: &Config) -> Result<Option<Vec<u8>>, UpError> {
         return Err(UpError::Setting(message));
     }
     Ok(Some(token))
+}
+
+/// Returns the provider with which people log in, if the settings name one.
+pub fn sign_in(config: &Config) -> Result<Option<SignIn>, UpError> {
+    let set = &config.oidc;
+    if set.issuer.is_empty() {
+        return Ok(None);
+    }
+    let name = &set.client_secret_env;
+    let secret = (!name.is_empty()).then(|| named_secret("oidc.client_secret_env", name));
+    let secret = secret.transpose()?.map(String::from_utf8).transpose();
+    let secret = secret.map_err(|_| {
+        UpError::Setting(format!(
+            "the variable `{name}` holds a secret that is not text"
+        ))
+    })?;
+    SignIn::open(set, secret)
+        .map(Some)
+        .map_err(UpError::Setting)
 }
 
 /// Shortest token.

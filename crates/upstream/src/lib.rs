@@ -4,7 +4,7 @@
 //! async runtime wait.
 //! [`backend`] asks adapters, [`fallback`] the general model; [`dispatch`] goes from the gate to the receipt,
 //! [`agreement`] compares two answers, [`contest`] asks several at once, [`audit`] asks an exam's cases, [`consult`] asks
-//! about a tool call. [`catalog_remote`] fetches a catalog's files.
+//! about a tool call. [`catalog_remote`] fetches a catalog's files. `oidc` asks a provider who a person is.
 //!
 //! Whether an answer may be used is decided elsewhere. Nothing here listens, and nothing prints.
 
@@ -19,5 +19,7 @@ pub mod contest;
 pub mod dispatch;
 pub mod exchange;
 pub mod fallback;
+#[cfg(feature = "oidc")]
+pub mod oidc;
 pub mod shipper;
 pub mod web_address;

@@ -38,6 +38,7 @@ use index::{Sources, View, ViewError};
 use present::show::clean;
 
 mod approvals;
+mod audit;
 mod catalog;
 mod document;
 mod errors;

@@ -1,4 +1,5 @@
-//! The operator's login: a one-time code, exchanged for a cookie; or a token that the operator's programs send.
+//! The operator's login: a one-time code, exchanged for a cookie; a token that the operator's programs send; or a
+//! provider that knows people ([`SignIn`]), each with a role.
 //!
 //! A program of an agent reaches our address as well as a person does, but not the place where the code is shown: the
 //! terminal of `roleos up`, a file that the operator named, or the socket behind [`local`]. So nothing under `/api/`
@@ -14,10 +15,21 @@ use axum::http::header::{AUTHORIZATION, COOKIE};
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
+use evidence::archive::people::Role;
+
 use self::waits::{Client, Waits};
 
 pub mod local;
+#[cfg(feature = "oidc")]
+pub(crate) mod sign_in;
 pub mod waits;
+#[cfg(not(feature = "oidc"))]
+mod without;
+
+#[cfg(feature = "oidc")]
+pub use self::sign_in::SignIn;
+#[cfg(not(feature = "oidc"))]
+pub use self::without::SignIn;
 
 /// The cookie's name.
 pub const NAME: &str = "roleos_session";
@@ -28,8 +40,9 @@ const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const LENGTH: usize = 12;
 /// How long a login lasts.
 const LIFETIME_NS: u64 = 12 * 3_600_000_000_000;
-/// Logins at once; the oldest makes room.
+/// Logins of one name at once, and of all; the oldest makes room.
 const MAX_SESSIONS: usize = 32;
+const MAX_ALL_SESSIONS: usize = 4096;
 /// Longest name of an operator.
 pub const MAX_NAME: usize = 100;
 /// The operator's name in the logs for a request with the operator's token.
@@ -45,7 +58,20 @@ pub struct Logins {
     token: Option<Zeroizing<Vec<u8>>>,
     /// Cookies are sent over TLS only.
     secure: bool,
+    /// The provider that knows people, where there is one.
+    sign_in: Option<SignIn>,
     desk: Mutex<Desk>,
+}
+
+/// Who is logged in, and how far that goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// Who acts, for the logs.
+    pub name: String,
+    /// What they may do.
+    pub role: Role,
+    /// A provider vouches for the name, so that they cannot act under another one.
+    pub is_known: bool,
 }
 
 impl fmt::Debug for Logins {
@@ -63,7 +89,7 @@ struct Desk {
 
 struct Session {
     hash: [u8; 32],
-    operator: String,
+    person: Person,
     expires_ns: u64,
 }
 
@@ -104,6 +130,7 @@ impl Logins {
             show: Box::new(show),
             token: None,
             secure: false,
+            sign_in: None,
             desk: Mutex::new(Desk {
                 code,
                 waits: Waits::default(),
@@ -119,6 +146,7 @@ impl Logins {
             show: Box::new(|_| ()),
             token: None,
             secure: false,
+            sign_in: None,
             desk: Mutex::new(Desk {
                 code: None,
                 waits: Waits::default(),
@@ -139,6 +167,26 @@ impl Logins {
     pub fn over_tls(mut self) -> Self {
         self.secure = true;
         self
+    }
+
+    /// Lets people log in through a provider as well.
+    #[must_use]
+    pub fn with_sign_in(mut self, sign_in: Option<SignIn>) -> Self {
+        self.secure |= sign_in.as_ref().is_some_and(SignIn::is_over_tls);
+        self.sign_in = sign_in;
+        self
+    }
+
+    /// Returns the provider that knows people.
+    #[must_use]
+    pub fn sign_in(&self) -> Option<&SignIn> {
+        self.sign_in.as_ref()
+    }
+
+    /// Returns `true` if browsers reach this process over TLS.
+    #[must_use]
+    pub fn is_over_tls(&self) -> bool {
+        self.secure
     }
 
     /// Returns the code that works now; none if logins are closed.
@@ -167,20 +215,19 @@ impl Logins {
             return Err(Denied::Wrong { left });
         }
         desk.waits.right(client);
-        let secret = random().ok_or(Denied::Closed)?;
-        let cookie = Zeroizing::new(hex::encode(*secret));
-        let expires_ns = now_ns.saturating_add(LIFETIME_NS);
-        desk.sessions.retain(|session| session.expires_ns > now_ns);
-        if desk.sessions.len() >= MAX_SESSIONS {
-            desk.sessions.remove(0);
-        }
-        desk.sessions.push(Session {
-            hash: base::digest(cookie.as_bytes()),
-            operator: operator.to_owned(),
-            expires_ns,
-        });
+        let person = Person {
+            name: operator.to_owned(),
+            role: Role::Admin,
+            is_known: false,
+        };
+        let granted = open(&mut desk, person, now_ns).ok_or(Denied::Closed)?;
         self.renew(&mut desk);
-        Ok(LoggedIn { cookie, expires_ns })
+        Ok(granted)
+    }
+
+    /// Logs a person in for whom a provider vouches; none when there are no random numbers.
+    pub fn admit(&self, person: Person, now_ns: u64) -> Option<LoggedIn> {
+        open(&mut self.desk(), person, now_ns)
     }
 
     /// Returns `true` if `Authorization` brings the operator's token.
@@ -198,9 +245,13 @@ impl Logins {
 
     /// Who is logged in by this request's cookie or token.
     #[must_use]
-    pub fn operator(&self, headers: &HeaderMap, now_ns: u64) -> Option<String> {
+    pub fn person(&self, headers: &HeaderMap, now_ns: u64) -> Option<Person> {
         if self.has_token(headers) {
-            return Some(BY_TOKEN.to_owned());
+            return Some(Person {
+                name: BY_TOKEN.to_owned(),
+                role: Role::Admin,
+                is_known: false,
+            });
         }
         let hashes = hashes(headers);
         let desk = self.desk();
@@ -209,7 +260,14 @@ impl Logins {
             let same = |hash: &[u8; 32]| bool::from(hash.ct_eq(&session.hash));
             hashes.iter().any(same)
         });
-        found.map(|session| session.operator.clone())
+        found.map(|session| session.person.clone())
+    }
+
+    /// The name of who is logged in and may act.
+    #[must_use]
+    pub fn operator(&self, headers: &HeaderMap, now_ns: u64) -> Option<String> {
+        let person = self.person(headers, now_ns)?;
+        person.role.may_operate().then_some(person.name)
     }
 
     /// Ends the logins of this request's cookies.
@@ -249,6 +307,29 @@ impl Logins {
     }
 }
 
+/// Adds a login and returns its cookie; the oldest of the same name makes room, then the oldest of all.
+fn open(desk: &mut Desk, person: Person, now_ns: u64) -> Option<LoggedIn> {
+    let cookie = Zeroizing::new(hex::encode(*random()?));
+    let expires_ns = now_ns.saturating_add(LIFETIME_NS);
+    desk.sessions.retain(|session| session.expires_ns > now_ns);
+    let is_same = |session: &Session| session.person.name == person.name;
+    let own = desk.sessions.iter().filter(|one| is_same(one)).count();
+    if own >= MAX_SESSIONS
+        && let Some(oldest) = desk.sessions.iter().position(is_same)
+    {
+        desk.sessions.remove(oldest);
+    }
+    if desk.sessions.len() >= MAX_ALL_SESSIONS {
+        desk.sessions.remove(0);
+    }
+    desk.sessions.push(Session {
+        hash: base::digest(cookie.as_bytes()),
+        person,
+        expires_ns,
+    });
+    Some(LoggedIn { cookie, expires_ns })
+}
+
 fn plain(code: &str) -> Zeroizing<String> {
     let letters = code.chars().filter(char::is_ascii_alphanumeric);
     Zeroizing::new(letters.map(|letter| letter.to_ascii_uppercase()).collect())
@@ -256,14 +337,20 @@ fn plain(code: &str) -> Zeroizing<String> {
 
 /// Hashes of the cookies with our name; a request may bring several.
 fn hashes(headers: &HeaderMap) -> Vec<[u8; 32]> {
+    let cookies = cookies(headers, NAME);
+    cookies
+        .map(|value| base::digest(value.as_bytes()))
+        .collect()
+}
+
+/// The cookies of a name, up to eight.
+pub(crate) fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
     let values = headers.get_all(COOKIE).iter();
     let texts = values.filter_map(|value| value.to_str().ok());
     let cookies = texts.flat_map(|text| text.split(';'));
     cookies
-        .filter_map(|cookie| cookie.trim().strip_prefix(NAME)?.strip_prefix('='))
-        .map(|value| base::digest(value.as_bytes()))
+        .filter_map(move |cookie| cookie.trim().strip_prefix(name)?.strip_prefix('='))
         .take(8)
-        .collect()
 }
 
 fn random() -> Option<Zeroizing<[u8; 32]>> {

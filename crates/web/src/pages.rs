@@ -40,6 +40,8 @@ mod runs;
 mod search;
 mod sessions;
 mod settings;
+#[cfg(feature = "oidc")]
+mod sign_in;
 mod specialists;
 mod tasks;
 mod traffic;
@@ -47,7 +49,12 @@ mod when;
 
 /// Every page.
 pub fn router(desk: Arc<Desk>) -> Router {
-    Router::new()
+    let pages = Router::new();
+    #[cfg(feature = "oidc")]
+    let pages = pages
+        .route("/login/oidc", get(sign_in::begin))
+        .route("/login/callback", get(sign_in::callback));
+    pages
         .route("/", get(overview::page))
         .route("/curve.svg", get(overview::curve))
         .route("/tasks", get(tasks::list))

@@ -70,7 +70,7 @@ fn an_unknown_key_is_refused_with_the_known_ones() {
     check(
         "[wittness]",
         "cannot use settings file `config.toml` line 1, key `wittness`: \
-         unknown field `wittness`, expected one of `witness`, `acceptance`, `rerun`, `oversight`, `specialist`, `selection`, `privacy`, `fallback`, `gateway`, `catalog`, `ship`, `retention`, `telemetry`, `notify`, `store`",
+         unknown field `wittness`, expected one of `witness`, `acceptance`, `rerun`, `oversight`, `specialist`, `selection`, `privacy`, `fallback`, `gateway`, `catalog`, `ship`, `retention`, `telemetry`, `notify`, `store`, `oidc`",
     );
 }
 

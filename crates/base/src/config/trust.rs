@@ -327,6 +327,8 @@ mod tests {
              min_rollback_correctness = 0.5\n[gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\noperator_token_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
              kind = \"openai\"\nbase_url = \"http://elsewhere.example\"\n\
              [[notify]]\nurl = \"http://elsewhere.example\"\n[ship]\nto = \"http://elsewhere.example\"\ntoken_env = \"T\"\n[telemetry]\notlp = \"http://elsewhere.example\"\ncontent = true\n\
+             [oidc]\nissuer = \"https://elsewhere.example\"\nclient_id = \"x\"\nclient_secret_env = \"X\"\naddress = \"https://elsewhere.example\"\n\
+             scopes = []\nname_claim = \"x\"\nroles_claim = \"x\"\nroles.everyone = \"admin\"\n\
              [store]\nurl = \"postgres://elsewhere.example/x\"\npassword_env = \"P\"\n\
              [catalog]\ntrusted_keys = [\"d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a\"]\n",
         );

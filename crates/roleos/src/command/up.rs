@@ -11,7 +11,7 @@ use base::workspace::Workspace;
 use index::ViewError;
 use serde_json::json;
 use server::up::tls::Tls;
-use server::up::{App, UpError, operator_token, serve};
+use server::up::{App, UpError, operator_token, serve, sign_in};
 use web::api::{Desk, DeskError, Notice};
 use web::login::Logins;
 
@@ -160,6 +160,7 @@ pub(crate) fn serve_on(
     let way_in = WayIn::find(ui, &context.workspace, code_file.as_ref());
     let door = way_in.door(ui, &context.workspace);
     let logins = way_in.logins(ui, code_file.as_ref(), token);
+    let logins = logins.with_sign_in(sign_in(&context.config)?);
     let logins = Arc::new(if tls.is_some() {
         logins.over_tls()
     } else {

@@ -236,6 +236,20 @@ fn a_program_that_makes_no_spans_says_so() {
     );
 }
 
+#[cfg(not(feature = "oidc"))]
+#[test]
+fn a_program_that_knows_no_providers_says_so() {
+    let config = "[oidc]\nissuer = \"https://login.example\"\nclient_id = \"x\"\n";
+    let workspace = Workspace::with_config(config);
+    let ran = workspace
+        .roleos(&["up", "--listen", "127.0.0.1:0"])
+        .exits(1);
+    assert!(
+        ran.stderr.contains("built with `--features oidc`"),
+        "{ran:#?}"
+    );
+}
+
 #[test]
 fn webhooks_that_cannot_work_are_named_before_anything_listens() {
     for (set, wanted) in [

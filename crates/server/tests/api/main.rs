@@ -12,6 +12,8 @@ mod changes;
 mod contract;
 mod dashboards;
 mod lists;
+#[cfg(feature = "oidc")]
+mod oidc;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod pages;

@@ -16,7 +16,7 @@ use server::up::{App, serve};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use web::api::{Desk, Notice};
-use web::login::Logins;
+use web::login::{Logins, SignIn};
 use witness::builder::Builder;
 use witness::extension::field;
 use witness::policy::Policy;
@@ -43,20 +43,31 @@ impl Place {
 
     /// Starts a process in a workspace that `prepare` has filled.
     pub(crate) async fn with(prepare: impl FnOnce(&PathBuf)) -> Self {
-        Self::start(prepare, &[], None).await
+        Self::start(prepare, &[], None, None).await
     }
 
     /// As [`Place::with`], with further workspaces in folders below the first one's.
     pub(crate) async fn with_others(prepare: impl FnOnce(&PathBuf), others: &[&str]) -> Self {
-        Self::start(prepare, others, None).await
+        Self::start(prepare, others, None, None).await
     }
 
     /// Starts a process that speaks TLS.
     pub(crate) async fn over_tls(tls: Tls) -> Self {
-        Self::start(|_| (), &[], Some(tls)).await
+        Self::start(|_| (), &[], Some(tls), None).await
     }
 
-    async fn start(prepare: impl FnOnce(&PathBuf), others: &[&str], tls: Option<Tls>) -> Self {
+    /// Starts a process in which people can log in with a provider.
+    #[cfg(feature = "oidc")]
+    pub(crate) async fn with_sign_in(prepare: impl FnOnce(&PathBuf), sign_in: SignIn) -> Self {
+        Self::start(prepare, &[], None, Some(sign_in)).await
+    }
+
+    async fn start(
+        prepare: impl FnOnce(&PathBuf),
+        others: &[&str],
+        tls: Option<Tls>,
+        sign_in: Option<SignIn>,
+    ) -> Self {
         let guard = tempfile::tempdir().unwrap();
         let root = guard.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join(".role-os")).unwrap();
@@ -67,6 +78,7 @@ impl Place {
         let codes: Arc<Mutex<Vec<String>>> = Arc::default();
         let shown = Arc::clone(&codes);
         let logins = Logins::new(move |code| shown.lock().unwrap().push(code.to_owned()));
+        let logins = logins.with_sign_in(sign_in);
         let logins = Arc::new(match &tls {
             Some(_) => logins.over_tls(),
             None => logins,

@@ -356,7 +356,13 @@ async fn no_path_leads_out_of_its_folder() {
             assert!(!answer.to_string().contains(SECRET), "{path} {name}");
         }
     }
-    let before = files(&place);
+    // The audit log names what was tried.
+    let but_audit = || {
+        let mut found = files(&place);
+        found.retain(|(path, _)| !path.ends_with("team/audit.jsonl"));
+        found
+    };
+    let before = but_audit();
     for part in ["../../.role-os/keys", "..", "/etc", "a/b", "a\u{0}b", "A"] {
         for body in [
             json!({ "bundle": part, "language": "en", "conflict": "skip" }),
@@ -368,7 +374,7 @@ async fn no_path_leads_out_of_its_folder() {
             assert!(status.is_client_error(), "{part:?}: {status} {answer}");
         }
     }
-    assert_eq!(files(&place), before);
+    assert_eq!(but_audit(), before);
 }
 
 #[tokio::test]

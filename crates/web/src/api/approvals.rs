@@ -16,7 +16,10 @@ use witness::key::SigningKey;
 use zeroize::Zeroizing;
 
 use super::Desk;
+use super::audit::audited;
 use super::frame::{Answer, Asked, Given, LoggedIn, Part, answer, missing};
+use super::operate::checked_reason;
+use crate::login::Person;
 use crate::problem::Problem;
 
 /// Which list.
@@ -77,17 +80,22 @@ fn parse(id: &str) -> Result<Id, Problem> {
     })
 }
 
-/// What opens the approval key.
+/// What opens the approval key, and why.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Passphrase {
     /// Needed when a passphrase protects the approval key.
     passphrase: Option<String>,
+    /// Why; it stays in the audit log.
+    #[schema(max_length = 2000)]
+    reason: Option<String>,
 }
 
 impl Passphrase {
-    pub(super) fn taken(self) -> Option<Zeroizing<String>> {
-        self.passphrase.map(Zeroizing::new)
+    /// The passphrase and the reason, which is empty if there is none.
+    pub(super) fn taken(self) -> Result<(Option<Zeroizing<String>>, String), Problem> {
+        let reason = checked_reason(self.reason.unwrap_or_default())?;
+        Ok((self.passphrase.map(Zeroizing::new), reason))
     }
 }
 
@@ -104,14 +112,15 @@ pub(crate) struct Approved {
 #[utoipa::path(post, path = "/api/approvals/{id}", operation_id = "approve_act", tag = "oversight", params(("id" = String, Path)),
     request_body = Passphrase, responses((status = 200, body = Approved)))]
 pub(super) async fn approve(
-    _: LoggedIn,
+    LoggedIn(person): LoggedIn,
     State(desk): State<Arc<Desk>>,
     Part(id): Part,
     Given(body): Given<Passphrase>,
 ) -> Answer<Approved> {
     let _alone = desk.one_passphrase().await;
     answer(&desk, move |desk| {
-        approve_act(desk, &id, body.taken().as_ref())
+        let (passphrase, reason) = body.taken()?;
+        approve_act(desk, (&person, &reason), &id, passphrase.as_ref())
     })
     .await
 }
@@ -119,6 +128,7 @@ pub(super) async fn approve(
 /// Signs the yes to a refused act. Hold [`Desk::one_passphrase`] around it.
 pub(crate) fn approve_act(
     desk: &Desk,
+    (person, why): (&Person, &str),
     id: &str,
     passphrase: Option<&Zeroizing<String>>,
 ) -> Result<Approved, Problem> {
@@ -126,13 +136,16 @@ pub(crate) fn approve_act(
     let refused = approvals::find_open(&desk.workspace, &id, clock::now_ns())?;
     let key = signing_key(desk, passphrase)?;
     let lifetime = desk.config.oversight.approval_lifetime();
-    let now = clock::now_ns();
-    let ends = approvals::approve(&desk.workspace, &refused, &key, lifetime, now);
-    ownership::hand_over(&desk.workspace);
-    Ok(Approved {
-        id: id.to_string(),
-        approved: true,
-        expires: clock::text(ends?),
+    let id = id.to_string();
+    audited(desk, person, ("approve", &id, why), || {
+        let now = clock::now_ns();
+        let ends = approvals::approve(&desk.workspace, &refused, &key, lifetime, now);
+        ownership::hand_over(&desk.workspace);
+        Ok(Approved {
+            id: id.clone(),
+            approved: true,
+            expires: clock::text(ends?),
+        })
     })
 }
 
@@ -147,21 +160,23 @@ pub(crate) struct Dismissed {
 #[utoipa::path(post, path = "/api/approvals/{id}/dismiss", operation_id = "dismiss_act", tag = "oversight", params(("id" = String, Path)),
     responses((status = 200, body = Dismissed)))]
 pub(super) async fn dismiss(
-    _: LoggedIn,
+    LoggedIn(person): LoggedIn,
     State(desk): State<Arc<Desk>>,
     Part(id): Part,
 ) -> Answer<Dismissed> {
-    answer(&desk, move |desk| dismiss_act(desk, &id)).await
+    answer(&desk, move |desk| dismiss_act(desk, &person, &id)).await
 }
 
 /// Dismisses a refused act.
-pub(crate) fn dismiss_act(desk: &Desk, id: &str) -> Result<Dismissed, Problem> {
+pub(crate) fn dismiss_act(desk: &Desk, person: &Person, id: &str) -> Result<Dismissed, Problem> {
     let id = parse(id)?;
-    approvals::dismiss(&desk.workspace, &id, clock::now_ns())?;
-    ownership::hand_over(&desk.workspace);
-    Ok(Dismissed {
-        id: id.to_string(),
-        dismissed: true,
+    audited(desk, person, ("dismiss", &id.to_string(), ""), || {
+        approvals::dismiss(&desk.workspace, &id, clock::now_ns())?;
+        ownership::hand_over(&desk.workspace);
+        Ok(Dismissed {
+            id: id.to_string(),
+            dismissed: true,
+        })
     })
 }
 

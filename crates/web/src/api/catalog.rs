@@ -15,8 +15,10 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Desk;
+use super::audit::audited;
 use super::errors::{conflict, unfit};
 use super::frame::{Answer, Asked, Given, LoggedIn, Part, answer, missing};
+use crate::login::Person;
 use crate::problem::Problem;
 
 /// The folder of the catalog in a workspace.
@@ -172,15 +174,15 @@ fn models(taken: bool) -> Models {
 #[utoipa::path(post, path = "/api/catalog/import", operation_id = "import_roles", tag = "catalog", request_body = Import,
     responses((status = 200, body = Value, description = "As `roleos catalog import --json`.")))]
 pub(super) async fn import(
-    _: LoggedIn,
+    LoggedIn(person): LoggedIn,
     State(desk): State<Arc<Desk>>,
     Given(body): Given<Import>,
 ) -> Answer<Value> {
-    answer(&desk, move |desk| import_roles(desk, &body)).await
+    answer(&desk, move |desk| import_roles(desk, &person, &body)).await
 }
 
 /// Installs roles of a bundle.
-pub(crate) fn import_roles(desk: &Desk, body: &Import) -> Result<Value, Problem> {
+pub(crate) fn import_roles(desk: &Desk, person: &Person, body: &Import) -> Result<Value, Problem> {
     let draft = readable_catalog(&catalog_directory(desk)?)?;
     let request = Request {
         bundle: &body.bundle,
@@ -193,13 +195,15 @@ pub(crate) fn import_roles(desk: &Desk, body: &Import) -> Result<Value, Problem>
         models: models(body.with_model_config),
     };
     let roles = Roles::new(desk.workspace.roles_dir());
-    let done = roles
-        .import(draft.claims(), request)
-        .map_err(|error| match error {
+    let subject = format!("{} {}", body.bundle, body.language);
+    audited(desk, person, ("catalog.import", &subject, ""), || {
+        let done = roles.import(draft.claims(), request);
+        let done = done.map_err(|error| match error {
             RolesError::Unavailable(reason) => unavailable(&body.bundle, &reason),
             error => error.into(),
         })?;
-    Ok(shape::imported(&done))
+        Ok(shape::imported(&done))
+    })
 }
 
 fn unavailable(bundle: &str, reason: &Unavailable) -> Problem {
@@ -243,15 +247,19 @@ pub(crate) struct Update {
 #[utoipa::path(post, path = "/api/catalog/update", operation_id = "update_roles", tag = "catalog", request_body = Update,
     responses((status = 200, body = Vec<Value>, description = "As `roleos catalog update --json`.")))]
 pub(super) async fn update(
-    _: LoggedIn,
+    LoggedIn(person): LoggedIn,
     State(desk): State<Arc<Desk>>,
     Given(body): Given<Update>,
 ) -> Answer<Vec<Value>> {
-    answer(&desk, move |desk| update_roles(desk, &body)).await
+    answer(&desk, move |desk| update_roles(desk, &person, &body)).await
 }
 
 /// Brings installed roles to the catalog's version.
-pub(crate) fn update_roles(desk: &Desk, body: &Update) -> Result<Vec<Value>, Problem> {
+pub(crate) fn update_roles(
+    desk: &Desk,
+    person: &Person,
+    body: &Update,
+) -> Result<Vec<Value>, Problem> {
     let draft = readable_catalog(&catalog_directory(desk)?)?;
     let policy = Policy {
         overwrite: body.overwrite,
@@ -261,10 +269,14 @@ pub(crate) fn update_roles(desk: &Desk, body: &Update) -> Result<Vec<Value>, Pro
         wanted.as_ref().is_none_or(|wanted| wanted == found)
     };
     let roles = Roles::new(desk.workspace.roles_dir());
-    let done = roles.update(draft.claims(), policy, |role| {
-        role.source.as_ref().is_some_and(|source| {
-            same(&body.slug, &source.slug) && same(&body.language, &source.language)
-        })
+    let subject = body.slug.as_deref().unwrap_or("all roles");
+    let done = audited(desk, person, ("catalog.update", subject, ""), || {
+        let done = roles.update(draft.claims(), policy, |role| {
+            role.source.as_ref().is_some_and(|source| {
+                same(&body.slug, &source.slug) && same(&body.language, &source.language)
+            })
+        });
+        Ok(done?)
     })?;
     if let Some(slug) = body.slug.as_ref().filter(|_| done.is_empty()) {
         let message = format!("no catalog role `{slug}` is installed");

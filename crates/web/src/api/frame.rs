@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 
 use super::Desk;
 use crate::linger::linger;
+use crate::login::Person;
 use crate::problem::{Problem, Shape};
 use index::list::{Filter, Key, Listable, MAX_PAGE, Page};
 
@@ -216,27 +217,31 @@ impl<S: Send + Sync> FromRequestParts<S> for Part {
     }
 }
 
-/// Proof that a person is logged in, and their name.
+/// Returns who sends a request: a program with an API token, else the person who is logged in.
+pub(super) fn sender(desk: &Desk, headers: &HeaderMap) -> Option<Person> {
+    let program = desk.gate.bearer(headers).map(|bearer| Person {
+        name: format!("token {}", bearer.name),
+        role: bearer.role,
+        is_known: false,
+    });
+    program.or_else(|| desk.logins.person(headers, base::clock::now_ns()))
+}
+
+/// Proof that a request comes from who may change something, and their name.
 #[derive(Debug)]
-pub(super) struct LoggedIn(pub(super) String);
+pub(super) struct LoggedIn(pub(super) Person);
 
 impl FromRequestParts<Arc<Desk>> for LoggedIn {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, desk: &Arc<Desk>) -> Result<Self, Problem> {
-        let operator = desk.logins.operator(&parts.headers, base::clock::now_ns());
-        let bearer = || {
-            let bearer = desk.gate.bearer(&parts.headers)?;
-            bearer
-                .role
-                .may_operate()
-                .then(|| format!("token {}", bearer.name))
-        };
-        operator.or_else(bearer).map(Self).ok_or_else(|| {
+        let sender = sender(desk, &parts.headers);
+        let person = sender.filter(|person| person.role.may_operate());
+        person.map(Self).ok_or_else(|| {
             Problem::new(
                 StatusCode::UNAUTHORIZED,
                 "login_needed",
-                "this changes something, and nobody is logged in",
+                "this changes something, and nobody is logged in who may",
             )
             .hint("`POST /api/login` with the code of `roleos up`, or send the operator's token in `Authorization: Bearer`")
         })

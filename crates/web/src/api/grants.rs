@@ -15,8 +15,11 @@ use zeroize::Zeroizing;
 
 use super::Desk;
 use super::approvals::{Passphrase, signing_key};
+use super::audit::audited;
 use super::errors::unfit;
 use super::frame::{Answer, Given, LoggedIn, Part, answer, missing};
+use super::operate::checked_reason;
+use crate::login::Person;
 use crate::problem::Problem;
 
 /// Longest time that can be asked for in seconds: ten years.
@@ -63,6 +66,9 @@ pub(crate) struct Grant {
     pub(crate) uses: Option<u64>,
     /// Needed when a passphrase protects the approval key.
     pub(crate) passphrase: Option<String>,
+    /// Why; it stays in the audit log.
+    #[schema(max_length = 2000)]
+    pub(crate) reason: Option<String>,
 }
 
 /// A grant that was written.
@@ -82,16 +88,24 @@ pub(crate) struct Granted {
 #[utoipa::path(post, path = "/api/grants", operation_id = "grant_action", tag = "oversight", request_body = Grant,
     responses((status = 200, body = Granted)))]
 pub(super) async fn grant(
-    _: LoggedIn,
+    LoggedIn(person): LoggedIn,
     State(desk): State<Arc<Desk>>,
-    Given(body): Given<Grant>,
+    Given(mut body): Given<Grant>,
 ) -> Answer<Granted> {
+    let reason = checked_reason(body.reason.take().unwrap_or_default())?;
     let _alone = desk.one_passphrase().await;
-    answer(&desk, move |desk| write_grant(desk, body)).await
+    answer(&desk, move |desk| {
+        write_grant(desk, (&person, &reason), body)
+    })
+    .await
 }
 
 /// Writes a grant. Hold [`Desk::one_passphrase`] around it.
-pub(crate) fn write_grant(desk: &Desk, body: Grant) -> Result<Granted, Problem> {
+pub(crate) fn write_grant(
+    desk: &Desk,
+    (person, why): (&Person, &str),
+    body: Grant,
+) -> Result<Granted, Problem> {
     let catalog = desk.config.oversight.policy().catalog;
     if catalog.action(&body.action).is_none() {
         let message = format!("there is no gated action `{}`", body.action);
@@ -102,10 +116,13 @@ pub(crate) fn write_grant(desk: &Desk, body: Grant) -> Result<Granted, Problem> 
     let new = checked(&body)?;
     let passphrase = body.passphrase.map(Zeroizing::new);
     let key = signing_key(desk, passphrase.as_ref())?;
-    let replaced = grants::grant(&desk.workspace, &new, &key);
-    ownership::hand_over(&desk.workspace);
+    let replaced = audited(desk, person, ("grant", &new.action, why), || {
+        let replaced = grants::grant(&desk.workspace, &new, &key);
+        ownership::hand_over(&desk.workspace);
+        Ok(replaced?)
+    })?;
     Ok(Granted {
-        replaced: replaced?,
+        replaced,
         action: new.action,
         granted: true,
         expires: new.expires.map(|end| end.to_string()),
@@ -170,14 +187,15 @@ fn expiry(body: &Grant) -> Result<Option<Timestamp>, Problem> {
 #[utoipa::path(post, path = "/api/grants/{action}/revoke", operation_id = "revoke_grant", tag = "oversight", params(("action" = String, Path)),
     request_body = Passphrase, responses((status = 204, description = "Revoked.")))]
 pub(super) async fn revoke(
-    _: LoggedIn,
+    LoggedIn(person): LoggedIn,
     State(desk): State<Arc<Desk>>,
     Part(action): Part,
     Given(body): Given<Passphrase>,
 ) -> Result<axum::http::StatusCode, Problem> {
     let _alone = desk.one_passphrase().await;
     super::frame::waiting(&desk, move |desk| {
-        revoke_grant(desk, &action, body.taken().as_ref())
+        let (passphrase, reason) = body.taken()?;
+        revoke_grant(desk, (&person, &reason), &action, passphrase.as_ref())
             .map(|()| axum::http::StatusCode::NO_CONTENT)
     })
     .await
@@ -186,6 +204,7 @@ pub(super) async fn revoke(
 /// Takes a grant back. Hold [`Desk::one_passphrase`] around it.
 pub(crate) fn revoke_grant(
     desk: &Desk,
+    (person, why): (&Person, &str),
     action: &str,
     passphrase: Option<&Zeroizing<String>>,
 ) -> Result<(), Problem> {
@@ -195,7 +214,9 @@ pub(crate) fn revoke_grant(
             .hint("`GET /api/grants` shows what is granted"));
     }
     let key = signing_key(desk, passphrase)?;
-    let done = grants::revoke(&desk.workspace, action, &key);
-    ownership::hand_over(&desk.workspace);
-    Ok(done?)
+    audited(desk, person, ("revoke", action, why), || {
+        let done = grants::revoke(&desk.workspace, action, &key);
+        ownership::hand_over(&desk.workspace);
+        Ok(done?)
+    })
 }

@@ -14,9 +14,11 @@ use specialist::registry::DEFAULT_QUOTA;
 use utoipa::ToSchema;
 
 use super::Desk;
+use super::audit::audited;
 use super::errors::{conflict, unfit};
 use super::frame::{Answer, Given, LoggedIn, Part, answer};
 use super::operator::checked_name;
+use crate::login::Person;
 use crate::problem::Problem;
 
 /// Longest reason.
@@ -87,8 +89,18 @@ pub(super) struct Register {
     reason: Option<String>,
 }
 
+/// A reason that fits into the log.
+pub(super) fn checked_reason(reason: String) -> Result<String, Problem> {
+    if reason.chars().count() > MAX_REASON {
+        let message = format!("`reason` has more than {MAX_REASON} characters");
+        return Err(unfit("bad_reason", message));
+    }
+    Ok(reason)
+}
+
 /// The name and the reason, checked, and the time.
 pub(crate) struct Signature {
+    person: Person,
     name: String,
     reason: String,
     now: String,
@@ -96,13 +108,17 @@ pub(crate) struct Signature {
 
 impl Signature {
     /// For acts that need no reason.
-    fn new(logged_in: String, named: Option<String>, reason: String) -> Result<Self, Problem> {
-        if reason.chars().count() > MAX_REASON {
-            let message = format!("`reason` has more than {MAX_REASON} characters");
-            return Err(unfit("bad_reason", message));
+    fn new(person: Person, named: Option<String>, reason: String) -> Result<Self, Problem> {
+        let reason = checked_reason(reason)?;
+        let is_other = |name: &String| *name != person.name;
+        if person.is_known && named.as_ref().is_some_and(is_other) {
+            let message = format!("`operator` must be left out: you are {}", person.name);
+            return Err(unfit("bad_operator", message));
         }
+        let own = || person.name.clone();
         Ok(Self {
-            name: named.map_or(Ok(logged_in), checked_name)?,
+            name: named.map_or_else(|| Ok(own()), checked_name)?,
+            person,
             reason,
             now: base::clock::text(base::clock::now_ns() / 1_000_000 * 1_000_000),
         })
@@ -110,24 +126,40 @@ impl Signature {
 
     /// For acts that need one.
     pub(crate) fn needed(
-        logged_in: String,
+        person: Person,
         named: Option<String>,
         reason: String,
     ) -> Result<Self, Problem> {
         if reason.trim().is_empty() {
             return Err(unfit("bad_reason", "`reason` must say why"));
         }
-        Self::new(logged_in, named, reason)
+        Self::new(person, named, reason)
+    }
+
+    /// Does an act on a subject, and notes both in the audit log.
+    pub(crate) fn audited<T>(
+        &self,
+        desk: &Desk,
+        (what, subject): (&str, &str),
+        work: impl FnOnce(Operator<'_>) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        let act = (what, subject, self.reason.as_str());
+        audited(desk, &self.person, act, || work(self.operator()))
     }
 
     /// As the log wants it.
-    pub(crate) fn operator(&self) -> Operator<'_> {
+    fn operator(&self) -> Operator<'_> {
         Operator {
             name: &self.name,
             reason: &self.reason,
             now: &self.now,
         }
     }
+}
+
+/// A version as the audit log names it.
+fn subject(role: &str, version: &str) -> String {
+    format!("{role} {version}")
 }
 
 /// Enters a version; what is active stays.
@@ -143,10 +175,11 @@ pub(super) async fn register(
     answer(&desk, move |desk| {
         let quota = body.workload_quota.unwrap_or(DEFAULT_QUOTA);
         let new_role = body.backend_url.as_deref().map(|url| (url, quota));
-        let registered =
-            desk.specialists
-                .register(&role, body.version, new_role, None, signature.operator())?;
-        Ok(shape::registered(&role, &registered, None))
+        signature.audited(desk, ("specialist.register", &role), |operator| {
+            let specialists = &desk.specialists;
+            let done = specialists.register(&role, body.version, new_role, None, operator)?;
+            Ok(shape::registered(&role, &done, None))
+        })
     })
     .await
 }
@@ -177,11 +210,12 @@ pub(super) async fn certify(
         let check = |written: &Value| supply::check(written, set);
         let dossier = desk.specialists.dossier(&role, version, sources, check)?;
         let evidence = shape::evidence(&dossier, &metric);
-        let operator = signature.operator();
-        let certified = desk
-            .specialists
-            .certify(&role, &dossier, &evidence, operator)?;
-        Ok(shape::certified(&role, &certified, &dossier, &evidence))
+        let subject = subject(&role, version);
+        signature.audited(desk, ("specialist.certify", &subject), |operator| {
+            let specialists = &desk.specialists;
+            let certified = specialists.certify(&role, &dossier, &evidence, operator)?;
+            Ok(shape::certified(&role, &certified, &dossier, &evidence))
+        })
     })
     .await
 }
@@ -201,11 +235,12 @@ pub(super) async fn promote(
             force: body.force.unwrap_or(false),
             share: body.share,
         };
-        let operator = signature.operator();
-        let moved = desk
-            .specialists
-            .promote(&role, &body.version, how, operator)?;
-        Ok(shape::moved(&role, &moved))
+        let subject = subject(&role, &body.version);
+        signature.audited(desk, ("specialist.promote", &subject), |operator| {
+            let specialists = &desk.specialists;
+            let moved = specialists.promote(&role, &body.version, how, operator)?;
+            Ok(shape::moved(&role, &moved))
+        })
     })
     .await
 }
@@ -221,11 +256,12 @@ pub(super) async fn rollback(
 ) -> Answer<Value> {
     let signature = Signature::needed(person, body.operator, body.reason)?;
     answer(&desk, move |desk| {
-        let operator = signature.operator();
-        let moved = desk
-            .specialists
-            .rollback(&role, Some(&body.version), operator)?;
-        Ok(shape::moved(&role, &moved))
+        let subject = subject(&role, &body.version);
+        signature.audited(desk, ("specialist.rollback", &subject), |operator| {
+            let specialists = &desk.specialists;
+            let moved = specialists.rollback(&role, Some(&body.version), operator)?;
+            Ok(shape::moved(&role, &moved))
+        })
     })
     .await
 }
@@ -239,7 +275,7 @@ pub(super) async fn halt(
     role: Part,
     body: Given<Who>,
 ) -> Answer<Value> {
-    signed(person, desk, role, body, |desk, role, operator| {
+    signed("specialist.halt", person, desk, role, body, |desk, role, operator| {
         let before = desk.specialists.halt(role, operator)?;
         let reason = before.as_ref().map(|halt| &halt.reason);
         Ok(json!({
@@ -251,6 +287,7 @@ pub(super) async fn halt(
 
 /// An act on a role that needs a reason.
 async fn signed(
+    what: &'static str,
     LoggedIn(person): LoggedIn,
     State(desk): State<Arc<Desk>>,
     Part(role): Part,
@@ -258,7 +295,10 @@ async fn signed(
     act: impl FnOnce(&Desk, &str, Operator<'_>) -> Result<Value, Problem> + Send + 'static,
 ) -> Answer<Value> {
     let signature = Signature::needed(person, body.operator, body.reason)?;
-    answer(&desk, move |desk| act(desk, &role, signature.operator())).await
+    answer(&desk, move |desk| {
+        signature.audited(desk, (what, &role), |operator| act(desk, &role, operator))
+    })
+    .await
 }
 
 /// Lifts a halt; the guard begins anew.
@@ -270,7 +310,8 @@ pub(super) async fn clear_halt(
     role: Part,
     body: Given<Who>,
 ) -> Answer<Value> {
-    signed(person, desk, role, body, |desk, role, operator| {
+    let what = "specialist.clear-halt";
+    signed(what, person, desk, role, body, |desk, role, operator| {
         let registry = desk.specialists.registry()?;
         let cleared = desk.specialists.clear_halt(role, None, operator)?;
         if cleared.lifted.is_empty() && registry.entry(role).is_none() {

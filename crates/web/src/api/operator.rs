@@ -7,14 +7,15 @@ use axum::extract::State;
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use evidence::archive::people::Role;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Desk;
 use super::errors::unfit;
-use super::frame::{Answer, Given, LoggedIn};
+use super::frame::{Answer, Given, sender};
 use crate::login::waits::Client;
-use crate::login::{Denied, MAX_NAME};
+use crate::login::{Denied, MAX_NAME, Person};
 use crate::problem::Problem;
 
 /// The code, and whose it is.
@@ -33,6 +34,8 @@ pub(super) struct Login {
 pub(super) struct Operator {
     /// Who acts.
     operator: String,
+    /// `viewer`, `operator` or `admin`; of a token also `agent`.
+    role: &'static str,
     /// When it ends; none when nobody asked for a new one.
     expires: Option<String>,
 }
@@ -55,6 +58,7 @@ pub(super) async fn log_in(
         .map_err(denied)?;
     let session = Operator {
         operator,
+        role: Role::Admin.name(),
         expires: Some(base::clock::text(granted.expires_ns)),
     };
     let mut response = Json(session).into_response();
@@ -108,22 +112,33 @@ fn wrong(left: &str) -> Problem {
 #[utoipa::path(post, path = "/api/logout", tag = "operator", responses((status = 204, description = "Logged out.")))]
 pub(super) async fn log_out(
     State(desk): State<Arc<Desk>>,
-    _: LoggedIn,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response, Problem> {
+    logged_in(&desk, &headers)?;
     desk.logins.log_out(&headers);
     let mut response = StatusCode::NO_CONTENT.into_response();
     if let Ok(cookie) = HeaderValue::from_str(&desk.logins.clear_cookie()) {
         response.headers_mut().insert(SET_COOKIE, cookie);
     }
-    response
+    Ok(response)
+}
+
+/// Who is logged in, also without the right to act.
+fn logged_in(desk: &Desk, headers: &HeaderMap) -> Result<Person, Problem> {
+    sender(desk, headers).ok_or_else(|| {
+        let message = "nobody is logged in";
+        Problem::new(StatusCode::UNAUTHORIZED, "login_needed", message)
+            .hint("`POST /api/login` with the code of `roleos up`")
+    })
 }
 
 /// Who is logged in.
 #[utoipa::path(get, path = "/api/session", operation_id = "get_login", tag = "operator", responses((status = 200, body = Operator)))]
-pub(super) async fn session(LoggedIn(operator): LoggedIn) -> Answer<Operator> {
+pub(super) async fn session(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Answer<Operator> {
+    let person = logged_in(&desk, &headers)?;
     Ok(Json(Operator {
-        operator,
+        operator: person.name,
+        role: person.role.name(),
         expires: None,
     }))
 }

@@ -13,6 +13,7 @@ use super::Desk;
 use super::errors::unfit;
 use super::frame::{Answer, Given, LoggedIn, Part, answer, missing};
 use super::ship::{name, public_key};
+use crate::login::Person;
 use crate::problem::Problem;
 
 /// Acts that are shown.
@@ -81,7 +82,7 @@ pub(super) async fn enroll(
         let key = public_key(&asked.public_key)?;
         let machine = name("machine", asked.machine)?;
         let why = name("why", asked.why)?;
-        let act = Act::now(&operator, "key.enroll", &key.id().to_string(), &why);
+        let act = Act::now(&operator.name, "key.enroll", &key.id().to_string(), &why);
         let changed = desk.gate.archive().enroll(&key, &machine, &act)?;
         Ok(Changed { changed })
     })
@@ -110,7 +111,7 @@ pub(super) async fn dismiss(
         let key =
             bytes.ok_or_else(|| missing("unknown_key", format!("no key is called `{id}`")))?;
         let why = name("why", asked.why)?;
-        let act = Act::now(&operator, "key.dismiss", &id, &why);
+        let act = Act::now(&operator.name, "key.dismiss", &id, &why);
         let changed = desk.gate.archive().dismiss_key(KeyId(key), &act)?;
         Ok(Changed { changed })
     })
@@ -170,15 +171,13 @@ pub(super) struct Secret {
     token: String,
 }
 
-fn administers(desk: &Desk, headers: &axum::http::HeaderMap) -> Result<(), Problem> {
-    // A person who logged in with the code of the terminal may; a token needs the role.
-    match desk.gate.bearer(headers) {
-        Some(bearer) if !bearer.role.may_administer() => {
-            let why = "only a token with the role `admin` may change tokens";
-            Err(Problem::new(StatusCode::FORBIDDEN, "role_too_low", why))
-        }
-        _ => Ok(()),
+/// A person who logged in with the code of the terminal may; others need the role.
+fn administers(person: &Person) -> Result<(), Problem> {
+    if person.role.may_administer() {
+        return Ok(());
     }
+    let why = "only the role `admin` may change tokens";
+    Err(Problem::new(StatusCode::FORBIDDEN, "role_too_low", why))
 }
 
 /// Makes an API token.
@@ -186,11 +185,10 @@ fn administers(desk: &Desk, headers: &axum::http::HeaderMap) -> Result<(), Probl
 pub(super) async fn create(
     State(desk): State<Arc<Desk>>,
     LoggedIn(operator): LoggedIn,
-    headers: axum::http::HeaderMap,
     Given(asked): Given<NewToken>,
 ) -> Answer<Secret> {
     answer(&desk, move |desk| {
-        administers(desk, &headers)?;
+        administers(&operator)?;
         let role = Role::parse(&asked.role).ok_or_else(|| {
             unfit(
                 "bad_role",
@@ -200,7 +198,7 @@ pub(super) async fn create(
         let token = name("name", asked.name)?;
         let why = name("why", asked.why)?;
         let act = Act::now(
-            &operator,
+            &operator.name,
             "token.create",
             &format!("{token} ({role})"),
             &why,
@@ -219,14 +217,13 @@ pub(super) async fn create(
 pub(super) async fn revoke(
     State(desk): State<Arc<Desk>>,
     LoggedIn(operator): LoggedIn,
-    headers: axum::http::HeaderMap,
     Part(token): Part,
     Given(asked): Given<Reason>,
 ) -> Answer<Changed> {
     answer(&desk, move |desk| {
-        administers(desk, &headers)?;
+        administers(&operator)?;
         let why = name("why", asked.why)?;
-        let act = Act::now(&operator, "token.revoke", &token, &why);
+        let act = Act::now(&operator.name, "token.revoke", &token, &why);
         let changed = desk.gate.archive().revoke_token(&token, &act)?;
         desk.gate.forget();
         Ok(Changed { changed })

@@ -19,6 +19,7 @@ use crate::api::{
     Desk, How, Import, Update, catalog_directory, has_catalog, import_roles, no_card,
     readable_catalog, update_roles, waiting,
 };
+use crate::login::Person;
 use crate::problem::Problem;
 use present::show::clean;
 
@@ -333,12 +334,13 @@ pub(super) struct Wish {
 async fn change(
     desk: &Arc<Desk>,
     visit: &Visit,
-    work: impl FnOnce(&Desk) -> Result<(), Problem> + Send + 'static,
+    work: impl FnOnce(&Desk, &Person) -> Result<(), Problem> + Send + 'static,
 ) -> Response {
-    if let Err(login) = visit.person("/catalog") {
-        return login.into_response();
-    }
-    match waiting(desk, work).await {
+    let person = match visit.person("/catalog") {
+        Ok(person) => person,
+        Err(instead) => return *instead,
+    };
+    match waiting(desk, move |desk| work(desk, &person)).await {
         Ok(()) => Redirect::to("/catalog#installed").into_response(),
         Err(problem) => visit.wrong("Catalog", &problem),
     }
@@ -349,7 +351,7 @@ pub(super) async fn import(
     visit: Visit,
     Filled(wish): Filled<Wish>,
 ) -> Response {
-    let work = move |desk: &Desk| {
+    let work = move |desk: &Desk, person: &Person| {
         let import = Import {
             bundle: wish.bundle,
             language: wish.language,
@@ -360,7 +362,7 @@ pub(super) async fn import(
             conflict: How::Skip,
             with_model_config: false,
         };
-        import_roles(desk, &import).map(drop)
+        import_roles(desk, person, &import).map(drop)
     };
     change(&desk, &visit, work).await
 }
@@ -371,14 +373,14 @@ pub(super) async fn update(
     Filled(wish): Filled<Wish>,
 ) -> Response {
     let given = |text: String| Some(text).filter(|text| !text.is_empty());
-    let work = move |desk: &Desk| {
+    let work = move |desk: &Desk, person: &Person| {
         let update = Update {
             slug: given(wish.slug),
             language: given(wish.language),
             overwrite: wish.overwrite == "yes",
             with_model_config: false,
         };
-        update_roles(desk, &update).map(drop)
+        update_roles(desk, person, &update).map(drop)
     };
     change(&desk, &visit, work).await
 }

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 use super::glossary::Help;
 use crate::api::Desk;
+use crate::login::Person;
 use crate::problem::Problem;
 use crate::workspaces::Workspaces;
 use present::show::clean;
@@ -47,7 +48,10 @@ const ROOMS: [(&str, &str, &str); 12] = [
 pub(super) struct Frame {
     pub(super) title: String,
     pub(super) room: &'static str,
+    /// Who is logged in and may act.
     pub(super) operator: Option<String>,
+    /// Who is logged in and may only read.
+    pub(super) viewer: Option<String>,
     pub(super) root: String,
     /// Where the reader is, for the way back after a login.
     pub(super) path: String,
@@ -84,6 +88,7 @@ impl Frame {
 #[derive(Clone, Debug)]
 pub(super) struct Visit {
     frame: Frame,
+    person: Option<Person>,
 }
 
 impl FromRequestParts<Arc<Desk>> for Visit {
@@ -102,11 +107,18 @@ impl FromRequestParts<Arc<Desk>> for Visit {
         });
         let path = parts.uri.path_and_query();
         let workspaces = desk.workspaces.get();
+        let person = desk.logins.person(&parts.headers, base::clock::now_ns());
+        let name = |acts: bool| {
+            let person = person.as_ref();
+            let person = person.filter(|person| person.role.may_operate() == acts);
+            person.map(|person| person.name.clone())
+        };
         Ok(Self {
             frame: Frame {
                 title: String::new(),
                 room: "",
-                operator: desk.logins.operator(&parts.headers, base::clock::now_ns()),
+                operator: name(true),
+                viewer: name(false),
                 root: clean::name(desk.workspace.root().to_string_lossy().as_bytes()).into_owned(),
                 path: path.map_or_else(|| "/".to_owned(), ToString::to_string),
                 note,
@@ -114,6 +126,7 @@ impl FromRequestParts<Arc<Desk>> for Visit {
                 base: workspaces.map_or("", Workspaces::base).to_owned(),
                 workspaces: workspaces.map(switcher).unwrap_or_default(),
             },
+            person,
         })
     }
 }
@@ -133,12 +146,32 @@ impl Visit {
         }
     }
 
-    /// The person, or the way to the login.
-    pub(super) fn person(&self, back: &str) -> Result<String, Redirect> {
-        self.frame
-            .operator
-            .clone()
-            .ok_or_else(|| Redirect::to(&format!("/login?next={}", encoded(back))))
+    /// For a page that is shown without a login, so that it says nothing about the workspace.
+    pub(super) fn into_stranger(self) -> Self {
+        Self {
+            frame: Frame {
+                root: String::new(),
+                // There is no way from the login to the login.
+                path: String::new(),
+                note: None,
+                ..self.frame
+            },
+            ..self
+        }
+    }
+
+    /// The person who may act, or what they see instead: the way to the login, or why theirs is not enough.
+    pub(super) fn person(&self, back: &str) -> Result<Person, Box<Response>> {
+        let Some(person) = &self.person else {
+            let login = Redirect::to(&format!("/login?next={}", encoded(back)));
+            return Err(Box::new(login.into_response()));
+        };
+        if person.role.may_operate() {
+            return Ok(person.clone());
+        }
+        let message = format!("{} may read here, and not act", person.name);
+        let problem = Problem::new(StatusCode::FORBIDDEN, "role_too_low", message);
+        Err(Box::new(self.wrong("", &problem)))
     }
 
     /// A page that says what went wrong.

@@ -23,17 +23,25 @@ struct Page {
     next: String,
     name: String,
     problem: Option<String>,
+    /// The provider that people can log in with.
+    provider: Option<String>,
+}
+
+/// Returns the name of the provider that people can log in with.
+fn provider(desk: &Desk) -> Option<String> {
+    let sign_in = desk.logins.sign_in()?;
+    Some(sign_in.host().to_owned())
 }
 
 /// Where to go afterwards.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
-    next: String,
+    pub(super) next: String,
 }
 
 /// A place of ours; anything else leads to the overview.
-fn local(next: &str) -> String {
+pub(super) fn local(next: &str) -> String {
     let is_ours = next.starts_with('/')
         && !next.starts_with("//")
         && !next.contains(['\\', '\r', '\n'])
@@ -41,18 +49,8 @@ fn local(next: &str) -> String {
     if is_ours { next } else { "/" }.to_owned()
 }
 
-/// Whoever has no token yet sees this page too, so it says nothing about the workspace.
-fn stranger(visit: &Visit) -> Frame {
-    Frame {
-        root: String::new(),
-        // There is no way from here to here.
-        path: String::new(),
-        note: None,
-        ..visit.frame("", "Log in")
-    }
-}
-
 pub(super) async fn form(
+    State(desk): State<Arc<Desk>>,
     visit: Visit,
     client: Client,
     headers: HeaderMap,
@@ -65,10 +63,11 @@ pub(super) async fn form(
         None
     };
     html(&Page {
-        frame: stranger(&visit),
+        frame: visit.into_stranger().frame("", "Log in"),
         next: local(&asked.next),
         name: name.unwrap_or_default(),
         problem: None,
+        provider: provider(&desk),
     })
 }
 
@@ -119,10 +118,11 @@ pub(super) async fn log_in(
                 None => problem.message.clone(),
             };
             let mut response = html(&Page {
-                frame: stranger(&visit),
+                frame: visit.into_stranger().frame("", "Log in"),
                 next,
                 name: typed.operator,
                 problem: Some(words),
+                provider: provider(&desk),
             });
             *response.status_mut() = problem.status;
             response

@@ -25,6 +25,7 @@ use crate::api::{
     Desk, Grant, approve_act, bad_query, decided, deciding_parts, dismiss_act, revoke_grant,
     waiting, write_grant,
 };
+use crate::login::Person;
 use crate::problem::Problem;
 use index::list::{Filter, Page as Wanted};
 use index::over_time::Refusals;
@@ -377,11 +378,12 @@ fn build(desk: &Desk, visit: &Visit, asked: &Asked) -> Result<Page, Problem> {
     })
 }
 
-/// What opens the approval key, as a form sends it.
+/// What opens the approval key, and why, as a form sends it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Yes {
     action: String,
+    reason: String,
     passphrase: String,
     hours: String,
     uses: String,
@@ -402,13 +404,14 @@ async fn change(
     desk: &Arc<Desk>,
     visit: &Visit,
     back: &str,
-    work: impl FnOnce(&Desk) -> Result<(), Problem> + Send + 'static,
+    work: impl FnOnce(&Desk, &Person) -> Result<(), Problem> + Send + 'static,
 ) -> Response {
-    if let Err(login) = visit.person("/oversight") {
-        return login.into_response();
-    }
+    let person = match visit.person("/oversight") {
+        Ok(person) => person,
+        Err(instead) => return *instead,
+    };
     let _alone = desk.one_passphrase().await;
-    match waiting(desk, work).await {
+    match waiting(desk, move |desk| work(desk, &person)).await {
         Ok(()) => Redirect::to(back).into_response(),
         Err(problem) => visit.wrong("Oversight", &problem),
     }
@@ -420,7 +423,10 @@ pub(super) async fn approve(
     Path(id): Path<String>,
     Filled(yes): Filled<Yes>,
 ) -> Response {
-    let work = move |desk: &Desk| approve_act(desk, &id, yes.secret().as_ref()).map(drop);
+    let work = move |desk: &Desk, person: &Person| {
+        let by = (person, yes.reason.as_str());
+        approve_act(desk, by, &id, yes.secret().as_ref()).map(drop)
+    };
     change(&desk, &visit, "/oversight#waiting", work).await
 }
 
@@ -429,7 +435,7 @@ pub(super) async fn dismiss(
     visit: Visit,
     Path(id): Path<String>,
 ) -> Response {
-    let work = move |desk: &Desk| dismiss_act(desk, &id).map(drop);
+    let work = move |desk: &Desk, person: &Person| dismiss_act(desk, person, &id).map(drop);
     change(&desk, &visit, "/oversight#waiting", work).await
 }
 
@@ -438,7 +444,9 @@ pub(super) async fn grant(
     visit: Visit,
     Filled(yes): Filled<Yes>,
 ) -> Response {
-    let work = move |desk: &Desk| write_grant(desk, wished(&yes)?).map(drop);
+    let work = move |desk: &Desk, person: &Person| {
+        write_grant(desk, (person, &yes.reason), wished(&yes)?).map(drop)
+    };
     change(&desk, &visit, "/oversight#grants", work).await
 }
 
@@ -463,6 +471,7 @@ fn wished(yes: &Yes) -> Result<Grant, Problem> {
         until: None,
         uses: number(&yes.uses, "uses")?,
         passphrase: yes.secret().map(|secret| secret.to_string()),
+        reason: None,
     })
 }
 
@@ -471,6 +480,9 @@ pub(super) async fn revoke(
     visit: Visit,
     Filled(yes): Filled<Yes>,
 ) -> Response {
-    let work = move |desk: &Desk| revoke_grant(desk, &yes.action, yes.secret().as_ref());
+    let work = move |desk: &Desk, person: &Person| {
+        let by = (person, yes.reason.as_str());
+        revoke_grant(desk, by, &yes.action, yes.secret().as_ref())
+    };
     change(&desk, &visit, "/oversight#grants", work).await
 }

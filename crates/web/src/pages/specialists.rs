@@ -20,6 +20,7 @@ use self::probes::{Probe, chart, shares};
 use super::frame::{Filled, Frame, Rate, Visit, encoded, html, show};
 use super::when::When;
 use crate::api::{Desk, Signature, unreadable, waiting};
+use crate::login::Person;
 use crate::problem::Problem;
 use index::list::{Filter, MAX_PAGE, Page as Wanted};
 use index::rows::Event;
@@ -388,7 +389,7 @@ pub(super) async fn act(
     let back = address(&role);
     let person = match visit.person(&back) {
         Ok(person) => person,
-        Err(login) => return login.into_response(),
+        Err(login) => return *login,
     };
     let asked = visit.clone();
     let is_sure = wish.sure == "yes";
@@ -435,28 +436,31 @@ fn words(wish: &Wish) -> Result<String, Problem> {
     })
 }
 
-fn done(desk: &Desk, role: &str, wish: &Wish, person: String) -> Result<(), Problem> {
+fn done(desk: &Desk, role: &str, wish: &Wish, person: Person) -> Result<(), Problem> {
     words(wish)?;
     let signature = Signature::needed(person, None, wish.reason.clone())?;
-    let operator = signature.operator();
     let specialists = &desk.specialists;
-    match wish.act.as_str() {
-        "promote" => {
-            let how = Promotion {
-                force: wish.force == "yes",
-                share: None,
-            };
-            specialists.promote(role, &wish.version, how, operator)?;
+    let what = format!("specialist.{}", wish.act);
+    let subject = format!("{role} {}", wish.version);
+    signature.audited(desk, (&what, subject.trim_end()), |operator| {
+        match wish.act.as_str() {
+            "promote" => {
+                let how = Promotion {
+                    force: wish.force == "yes",
+                    share: None,
+                };
+                specialists.promote(role, &wish.version, how, operator)?;
+            }
+            "rollback" => {
+                specialists.rollback(role, Some(&wish.version), operator)?;
+            }
+            "halt" => {
+                specialists.halt(role, operator)?;
+            }
+            _ => {
+                specialists.clear_halt(role, None, operator)?;
+            }
         }
-        "rollback" => {
-            specialists.rollback(role, Some(&wish.version), operator)?;
-        }
-        "halt" => {
-            specialists.halt(role, operator)?;
-        }
-        _ => {
-            specialists.clear_halt(role, None, operator)?;
-        }
-    }
-    Ok(())
+        Ok(())
+    })
 }
