@@ -1,5 +1,5 @@
-//! How things are shown: JSON shapes of what commands print and pages show ([`view`]), and text, pictures and replays
-//! for people ([`show`]). Values become text here, and nothing else happens: no file, no clock, no terminal.
+//! Presentation: JSON shapes for the output of commands and for pages ([`view`]), and text, pictures and replays for
+//! people ([`show`]). It converts values to text, and nothing else: no file, no clock, no terminal.
 
 pub mod show;
 pub mod view;
