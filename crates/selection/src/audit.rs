@@ -200,7 +200,7 @@ impl Case {
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => return Err(("expected_output", "is no text".to_owned())),
         };
-        // A test may know right from wrong; where the right answer is named, it need not.
+        // A test may distinguish right from wrong; a named right answer makes that unnecessary.
         let by_test = kind == Kind::UnitTest && expected_output.is_none();
         let grading = grading(value, of_set(by_test))?;
         Ok(Self {
@@ -215,7 +215,7 @@ impl Case {
         })
     }
 
-    /// Returns `true` if the verifier alone says whether an answer is right.
+    /// Returns `true` if only the verifier decides that an answer is right.
     #[must_use]
     pub fn is_left_to_verifier(&self) -> bool {
         self.grading.rule == Match::Verifier || self.expected_output.is_none()

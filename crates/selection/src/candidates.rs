@@ -145,8 +145,8 @@ pub struct Eligible {
     pub score: Option<f64>,
 }
 
-/// Returns who takes part in a learning run: the last slot goes to the least tried version, so that every version has
-/// its turn however low its score; the other slots go by score.
+/// Returns the indices of the versions that take part in a learning run: the last slot goes to the least tried
+/// version, so that every version has its turn however low its score; the other slots go by score.
 #[must_use]
 pub fn learning(eligible: &[Eligible], trials: &BTreeMap<String, u64>, k: usize) -> Vec<usize> {
     let Some(others) = k.checked_sub(1) else {

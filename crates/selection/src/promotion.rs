@@ -270,7 +270,7 @@ mod tests {
     fn check(passes: usize, wins: usize, contests: usize, expected: [bool; 2]) {
         let mut windows = Windows::default();
         for index in 0..contests {
-            // Wins come first, so that the window of passes is filled by what comes last.
+            // Wins come first, so that the last runs fill the window of passes.
             let won = index < wins;
             let passed = won || index >= contests - passes.min(contests);
             windows.add(&record(index, passed, won, "learn"), Rival::Somebody);

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-/// Openings of refusals, in lower case; [`APOLOGIES`] may stand before them.
+/// Openings of refusals, in lower case; [`APOLOGIES`] may come before them.
 const REFUSALS: &[&str] = &[
     "i cannot",
     "i can't",

@@ -100,7 +100,7 @@ pub struct More {
     /// Score against the general model's answer, as `q1` is against the right one; 1 or 0 if a rule decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
-    /// Set when the version declares no verifier: `FAIL` then says nothing about the output.
+    /// Set if the version declares no verifier: `FAIL` then says nothing about the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unverified: Option<bool>,
     /// Id of the dispatch, as in receipts and feedback.

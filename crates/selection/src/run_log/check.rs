@@ -203,7 +203,7 @@ impl Checker {
         let (Some(alpha), Some(rewards)) = (record.more.mix_alpha, &record.more.rewards) else {
             return Some(new);
         };
-        // While two metrics are mixed, the cost in the line is the new metric's; the old reward stands beside it.
+        // While two metrics are mixed, the cost in the line is the new metric's; the old reward is beside it.
         let old = rewards
             .iter()
             .find(|(name, _)| version_number(name) != version_number(&record.metric_version));
