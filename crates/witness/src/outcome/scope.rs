@@ -248,8 +248,8 @@ fn covers_places(later: &(Run, Judged), old: &Scope) -> bool {
     !old.places.is_empty() && !old.is_unclear && old.places.iter().all(is_within)
 }
 
-/// Returns `true` if the later run has fewer tests than the failed one, skips more, or names all of them, or all packages,
-/// without a failed one: a test was deleted, renamed or skipped.
+/// Returns `true` if the later run has fewer tests than the failed one, skips more, or names all of them, or all
+/// packages, without a failed one: a test was deleted, renamed or skipped.
 fn lost_tests(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
     let (Some(new), Some(old)) = (&later.1.reading, &failed.1.reading) else {
         return false;
@@ -334,7 +334,7 @@ fn widens(new: &Scope, old: &Scope) -> bool {
         .all(|option| new.widened.contains(option))
 }
 
-/// Returns `true` if a directory is `wide` or lies below it.
+/// Returns `true` if a directory is `wide` or below it.
 fn is_in_folder(folder: &str, wide: &str) -> bool {
     std::path::Path::new(folder).starts_with(wide)
 }
