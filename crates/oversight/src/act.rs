@@ -84,7 +84,7 @@ impl Act {
 }
 
 /// Returns the line that marks a program that connects to a daemon as allowed before it began: by a person, or
-/// because its arguments were read and contain no objection.
+/// because its arguments were read and nothing is against them.
 #[must_use]
 pub fn launch_line(words: &[String], by_person: bool) -> Option<String> {
     let (program, arguments) = words.split_first()?;

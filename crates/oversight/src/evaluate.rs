@@ -89,7 +89,7 @@ struct Notes {
     span: Option<Span>,
     /// Depth of texts inside texts; only the outermost has meaningful positions.
     texts: usize,
-    /// Depth of walks over programs that may not be started.
+    /// Depth of walks over programs that are possibly not started.
     possible: usize,
     /// Depth of walks in which only findings count, not doubts.
     muted: usize,
@@ -316,7 +316,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Walks a part that may not be started.
+    /// Walks a part that is possibly not started.
     pub(crate) fn perhaps<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
         self.notes.possible = self.notes.possible.saturating_add(1);
         let state = self.state.clone();

@@ -240,7 +240,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         strings::follow(&mut evaluator, tool, input);
     }
     if !runs {
-        // It may not run at all: gated and protected things count, unknown parts do not.
+        // It is possibly never run: gated and protected things count, unknown parts do not.
         evaluator.forget_doubts(known);
     }
     if let Some(words) = code {

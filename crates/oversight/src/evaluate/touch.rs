@@ -53,7 +53,7 @@ impl Evaluator<'_> {
 
     pub(crate) fn guarded(&mut self, guarded: Guarded) {
         let mut guarded = guarded;
-        // A question instead of a refusal, because the program may not run at all.
+        // A question instead of a refusal, because the program is possibly not started.
         if self.certainty() == Certainty::Possible {
             guarded.verdict = Verdict::Ask;
         }

@@ -55,7 +55,7 @@ pub(crate) struct World<'a> {
     pub(crate) names_keys: bool,
     /// Number of redirections to standard error.
     pub(crate) errors: usize,
-    /// Depth of branches that may not be taken: files that they write may not exist.
+    /// Depth of branches that are possibly not taken, so that the files they write possibly do not exist.
     pub(crate) unsure: usize,
     processes: usize,
 }
@@ -212,7 +212,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Walks a branch that may not be taken.
+    /// Walks a branch that is possibly not taken.
     pub(crate) fn unsurely<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
         self.world.unsure = self.world.unsure.saturating_add(1);
         let result = what(self);

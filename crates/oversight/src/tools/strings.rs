@@ -256,7 +256,8 @@ impl Walk<'_, '_> {
             self.evaluator.perhaps(|this| this.shell_text(text));
         }
         if is_named(&parts, COMMANDS) || (may_run && !holds_content(key)) {
-            // Several lines of plain text are a text; those of a tool that runs things, or that are typed, are commands.
+            // Several lines of plain text are a text; those of a tool that runs things, or that are typed, are
+            // commands.
             let is_many = is_typed || (self.purpose == Purpose::Runs && text.trim().contains('\n'));
             for line in typed.lines().filter(|_| is_many).take(MAX_STRINGS) {
                 if reads_as_command(self.evaluator, line) {

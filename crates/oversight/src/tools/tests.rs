@@ -51,7 +51,7 @@ fn a_command_is_followed_whatever_the_tool_is_called() {
         &["git:push"],
     );
     found("write_bash", &json!({"input": "git push\n"}), &["git:push"]);
-    // Words that are not commands, and text that may not run.
+    // Words that are not commands, and text that is possibly never run.
     for input in [
         json!({"command": "create", "path": "/tmp/x", "file_text": "git push"}),
         json!({"command": "/review $1"}),
