@@ -1,7 +1,8 @@
 //! Playwright: `Running 5 tests using 1 worker`, and a block of numbers at the end, the passed tests last.
 //!
-//! Takes `  2 passed (2.8s)` when the numbers above it (`2 failed`, `1 flaky`, `1 skipped`, `1 did not run`) make up the
-//! announced tests together with it. A flaky test counts as passed. A run without a passed test ends without that line.
+//! Takes `  2 passed (2.8s)` when the numbers above it (`2 failed`, `1 flaky`, `1 skipped`, `1 did not run`) make up
+//! the announced tests together with it. A flaky test counts as passed. A run without a passed test ends without that
+//! line.
 
 use super::run::{Counts, Run};
 use super::text::{Line, counted, cut, number};

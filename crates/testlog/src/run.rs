@@ -194,7 +194,7 @@ impl Run {
         }
     }
 
-    /// Creates the run that follows this one in the log. It keeps that an earlier one failed.
+    /// Creates the run that follows this one in the log. It records if this one or an earlier one failed.
     pub(super) fn next(&self) -> Self {
         Self {
             earlier_failed: self.earlier_failed || self.shows_failure(),

@@ -1,7 +1,7 @@
 //! Python's unittest, and Django's test command that is built on it.
 //!
-//! Takes `Ran 7 tests in 0.001s` below a line of dashes, together with the verdict that follows it: `OK`,
-//! `OK (skipped=1)`, `FAILED (failures=2, errors=1)` or `NO TESTS RAN`. Names come from `FAIL: …` and `ERROR: …` below a
+//! Takes `Ran 7 tests in 0.001s` below a line of dashes, together with the verdict that follows it: `OK`, `OK
+//! (skipped=1)`, `FAILED (failures=2, errors=1)` or `NO TESTS RAN`. Names come from `FAIL: …` and `ERROR: …` below a
 //! line of equals signs. An expected failure counts as skipped, an unexpected success as failed.
 
 use super::run::{Counts, Run};

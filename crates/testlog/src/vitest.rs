@@ -1,9 +1,9 @@
 //! vitest: one summary per run, with the failed tests by name before it.
 //!
-//! Takes `      Tests  2 failed | 10 passed | 1 skipped (13)`; when the numbers stay below the total, `--bail` left tests
-//! out and the run is not complete. Files that could not be run (`Test Files`) and errors outside of tests (`Errors`)
-//! count as errors. Names come from ` FAIL  file > suite > name`, or from `× name` when the log has no such lines. A
-//! test that was expected to fail and did counts as passed.
+//! Takes `      Tests  2 failed | 10 passed | 1 skipped (13)`; when the numbers stay below the total, `--bail` left
+//! tests out and the run is not complete. Files that could not be run (`Test Files`) and errors outside of tests
+//! (`Errors`) count as errors. Names come from ` FAIL  file > suite > name`, or from `× name` when the log has no
+//! such lines. A test that was expected to fail and did counts as passed.
 
 use super::run::{Counts, LastRun, Names, Run};
 use super::text::{Line, contains, counted, cut, cut_last, number, split};
