@@ -17,7 +17,7 @@ use crate::{check, form, strict};
 pub enum Rigour {
     /// The rules of the published check.
     Published,
-    /// Further rules for problems that it accepts.
+    /// Also the rules for problems that the published check accepts.
     Strict,
 }
 

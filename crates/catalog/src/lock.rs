@@ -31,7 +31,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Parses the lock; `None` for an absent one. One that is not JSON has no entries and is damaged.
+    /// Parses the lock; `None` stands for a missing file. One that is not JSON has no entries and is damaged.
     #[must_use]
     pub fn parse(bytes: Option<&[u8]>) -> Self {
         let Some(bytes) = bytes else {

@@ -79,7 +79,7 @@ pub enum Class {
     UnknownField,
     /// Strict: a text that still contains TODO.
     Unfinished,
-    /// Strict: a folder, file or language that the index does not declare.
+    /// Strict: a directory, file or language that the index does not declare.
     Undeclared,
     /// Strict: a version below one that was locked before.
     VersionLowered,

@@ -17,7 +17,7 @@ pub struct Tombstones {
 }
 
 impl Tombstones {
-    /// Parses the file; `None` for an absent one.
+    /// Parses the file; `None` stands for a missing one.
     #[must_use]
     pub fn parse(bytes: Option<&[u8]>) -> Self {
         Self {
