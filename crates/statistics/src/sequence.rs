@@ -170,7 +170,7 @@ mod tests {
         let counts = |misses: u64| is_below(1000, 1000 + misses, 0.85, 0.01);
         let late = (0..).find(|misses| counts(*misses));
         assert!(late > Some(200), "{late:?}");
-        // Without a history both say the same.
+        // Without a history both give the same.
         assert!((evidence_of_fall(&[false; 4], 0, 4, 0.85).exp() > 100.0) && halts(50));
         assert!(evidence_of_fall(&[false; 3], 0, 3, 0.85).exp() < 100.0);
         for claimed in [0.0, 1.0] {
