@@ -102,7 +102,7 @@ impl Directory {
         Draft::read_on(sources, threads)
     }
 
-    /// Lists folders and YAML files below `bundles/`, in order; hidden ones are not part of a catalog.
+    /// Lists directories and YAML files below `bundles/`, in order; hidden ones are not part of a catalog.
     fn found(&self) -> Vec<String> {
         let mut found = Vec::new();
         for bundle in names(&self.root.join(BUNDLES)) {
