@@ -10,9 +10,9 @@ use crate::{ALIASES, AliasesOf};
 pub struct Machine<'a> {
     pub directory: &'a str,
     pub home: &'a str,
-    /// Returns a variable of the program.
+    /// Look-up of a variable of the program.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Returns the text of a file, by its absolute path.
+    /// Look-up of the text of a file, by its absolute path.
     pub read: &'a dyn Fn(&str) -> Option<String>,
 }
 

@@ -109,7 +109,7 @@ pub struct Around<'a> {
     pub directory: &'a str,
     /// Home directory, absolute.
     pub home: &'a str,
-    /// Returns an exported variable.
+    /// Look-up of an exported variable.
     pub environment: &'a dyn Fn(&str) -> Option<String>,
     /// Access to files and repositories.
     pub lookup: &'a dyn Lookup,

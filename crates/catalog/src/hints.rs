@@ -8,13 +8,13 @@ use crate::yaml::Node;
 /// Kind of tool, independent of an agent's name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// Reads and searches files.
+    /// Reading and searching files.
     Read,
-    /// Changes files.
+    /// Changing files.
     Edit,
-    /// Runs commands.
+    /// Running commands.
     Run,
-    /// Searches and fetches from the network.
+    /// Searching and fetching from the network.
     Web,
 }
 

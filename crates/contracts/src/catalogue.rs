@@ -271,7 +271,7 @@ fn is_bounded(input: &Value) -> bool {
     true
 }
 
-/// Parses the object key by key, so that a duplicate tool is found.
+/// Visitor that parses the object key by key, so that a duplicate tool is found.
 struct Catalogue<'a> {
     only: Option<&'a str>,
 }

@@ -66,7 +66,7 @@ impl Field {
     }
 }
 
-/// Sums the contests of a log, line by line. Lines of one contest follow each other.
+/// Running sums over the contests of a log, line by line. Lines of one contest follow each other.
 #[derive(Clone, Debug, Default)]
 pub struct Counter {
     wins: BTreeMap<String, u64>,

@@ -212,11 +212,11 @@ pub struct Redirect {
 /// Target of a descriptor.
 #[derive(Debug)]
 pub enum Target {
-    /// Reads a file.
+    /// A file to read.
     Read(Word),
-    /// Writes a file.
+    /// A file to write.
     Write(Word),
-    /// Writes at the end of a file.
+    /// A file to append to.
     Append(Word),
     /// Another descriptor.
     Duplicate(Word),

@@ -223,7 +223,7 @@ impl<'a> Bundle<'a> {
         let Some(seal) = self.public_seal else {
             return Looked::Absent;
         };
-        // A signature that does not fit its own key is damage, whoever signed.
+        // A signature that does not fit its own key is damage, for any signer.
         if !seal.signer.verifies_bundle(seal.covers, seal.signature) {
             return Looked::Bad;
         }

@@ -303,7 +303,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Evaluates a program by its name.
+/// Function that evaluates a program by its name.
 type Handler = fn(&mut Evaluator<'_>, &str, &[String]) -> Outcome;
 
 macro_rules! handlers {

@@ -118,7 +118,7 @@ pub(super) struct Ready {
     address: SocketAddrUnix,
     /// Set if connecting may block.
     pub(super) may_wait: bool,
-    /// Keeps the file of the address open.
+    /// File of the address, kept open.
     _file: Option<OwnedFd>,
 }
 
