@@ -95,8 +95,7 @@ impl Execution {
         json!({ "command": all.join(" ") })
     }
 
-    /// Returns the variables that control this program. A script of a package manager sets many that control only the
-    /// manager.
+    /// Returns the variables that control this program. A package manager's script sets many for the manager only.
     fn steering(&self) -> Vec<(&str, &str)> {
         let by_git = self.readings().iter().any(|one| one.program == "git");
         let steers = |(name, _): &&(String, String)| match by_git {
@@ -268,8 +267,7 @@ impl Execution {
         }
     }
 
-    /// Returns the commands behind an alias, one interpretation for each alias on the way. The programs of one that
-    /// is passed to a shell are seen later.
+    /// Returns the commands behind an alias, one interpretation per alias. Programs passed to a shell are seen later.
     fn aliased(&self, one: &Started, home: &str, lookup: &dyn Lookup) -> Vec<Started> {
         let machine = Machine {
             directory: &self.directory,
@@ -389,8 +387,7 @@ impl Execution {
     }
 }
 
-/// Returns the program that an interpreter runs within itself, by the name of its script, and the arguments of that
-/// program.
+/// Returns the program that an interpreter runs within itself, by the name of its script, and its arguments.
 pub(crate) fn within(program: &str, arguments: &[String]) -> Option<(String, Vec<String>)> {
     let one = Started {
         program: program.to_owned(),
