@@ -1,4 +1,4 @@
-//! The catalog room against Node with the npm package `yaml`, the parser of the published check: the same files, one
+//! The catalog crate against Node with the npm package `yaml`, the parser of the published check: the same files, one
 //! process each. Theirs only parses; ours parses, checks, hashes and compares with the lock.
 
 #![expect(
@@ -117,12 +117,12 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     rows
 }
 
-/// The whole way of `roleos catalog check`, in this process.
+/// Runs the whole path of `roleos catalog check` in this process.
 pub(crate) fn check_here(root: &Path, roles: usize) {
     assert_eq!(refresh_or_check(root, None), roles);
 }
 
-/// What the child of [`check_in_child`] does: the whole way of `roleos catalog check`, without printing.
+/// Runs the child of [`check_in_child`]: the whole path of `roleos catalog check`, without printing.
 pub(crate) fn memory_of_check(root: &Path) -> f64 {
     check_here(root, BUNDLES * ROLES);
     peak_megabytes()
@@ -136,7 +136,7 @@ fn refresh_or_check(root: &Path, refresh: Option<Damaged>) -> usize {
     outcome.draft.roles().len()
 }
 
-/// Checks in a process of its own and gives its largest resident size, in megabytes.
+/// Checks in a separate process and returns its largest resident size, in megabytes.
 fn check_in_child(root: &Path) -> f64 {
     let output = Command::new(std::env::current_exe().expect("this program"))
         .arg("--check-catalog")
@@ -155,7 +155,7 @@ fn parse_in_node(script: &Path, root: &Path) {
     assert!(node.status().expect("Node is installed").success());
 }
 
-/// The script beside its package, which npm brings when it is missing.
+/// Returns the script beside its package, which npm installs if it is missing.
 fn node_script() -> PathBuf {
     let program = std::env::current_exe().expect("this program");
     let target = program.ancestors().nth(2).expect("the target folder");
@@ -172,7 +172,7 @@ fn node_script() -> PathBuf {
     script
 }
 
-/// Roles of a size that people write: a short head and a prompt of two dozen lines.
+/// Generates roles of a realistic size: a short head and a prompt of two dozen lines.
 pub(crate) fn generate(root: &Path, bundles: usize, roles: usize) {
     let mut index = "schemaVersion: 1\nbundles:\n".to_owned();
     for bundle in 0..bundles {

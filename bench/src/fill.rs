@@ -28,7 +28,7 @@ use witness::wire::{Mode, Outcome, TaskId};
 
 use crate::selection_rows;
 
-/// Attempts at the same task.
+/// Number of attempts at the same task.
 const ATTEMPTS: usize = 5;
 const ROLES: usize = 12;
 const MODELS: usize = 4;
@@ -37,9 +37,9 @@ const WEEKS: u64 = 52;
 const DAY_NS: u64 = 86_400_000_000_000;
 const MODES: [Mode; 3] = [Mode::Autonomous, Mode::Approved, Mode::Restricted];
 
-/// The workspace.
+/// Workspace with a long history.
 pub(crate) struct Filled {
-    /// Bundles, and as many tool calls, candidates of runs and dispatches.
+    /// Number of bundles, and of tool calls, candidates of runs and dispatches.
     tasks: usize,
     folder: TempDir,
     store: Store,
@@ -84,7 +84,7 @@ impl Filled {
         &self.store
     }
 
-    /// An address of the list of pages, with what this workspace has.
+    /// Returns a URL of the list of pages, with the values of this workspace.
     pub(crate) fn address(&self, template: &str) -> String {
         let week = |weeks: u64| Period::Week.label(self.now_ns - weeks * 7 * DAY_NS);
         let oldest = self.created(20);
@@ -96,7 +96,7 @@ impl Filled {
             .replace("{run}", &format!("{:032x}", self.tasks / 8))
     }
 
-    /// Seals one more bundle; says how many there are now.
+    /// Seals one more bundle; returns the number of bundles.
     pub(crate) fn one_more(&self) -> usize {
         let number = self.tasks + self.sealed.get();
         let builder = self.builder(number, self.now_ns + number as u64);
@@ -105,7 +105,7 @@ impl Filled {
         number + 1
     }
 
-    /// Spread over a year, oldest first.
+    /// Returns the time of a bundle, spread over a year, oldest first.
     fn created(&self, number: usize) -> u64 {
         let year = WEEKS * 7 * DAY_NS;
         self.now_ns - year + year / self.tasks as u64 * number as u64
@@ -139,7 +139,7 @@ impl Filled {
         builder
     }
 
-    /// As `witness import` leaves them, without syncing each to the disk.
+    /// Writes bundles like `witness import`, without syncing each to the disk.
     fn bundles(&self, role_os: &Path) {
         let ledger = role_os.join("ledger");
         fs::create_dir_all(&ledger).expect("room");
@@ -197,7 +197,7 @@ impl Filled {
             .expect("room");
     }
 
-    /// Every role has a specialist with two versions; each twentieth dispatch was probed.
+    /// Writes specialists: every role has one with two versions; each twentieth dispatch was probed.
     fn specialists(&self, role_os: &Path) {
         let roles: Vec<Value> = (0..ROLES).map(registered).collect();
         let registry = json!({ "schema": "roleos-specialist-registry/v1", "specialists": roles });
@@ -231,7 +231,7 @@ impl Filled {
     }
 }
 
-/// Every tenth call is refused, as the gate words it.
+/// Returns a call; every tenth is refused, in the gate's words.
 fn call(number: usize) -> Call {
     let refused = number % 10 == 9;
     let command = if refused {
@@ -272,7 +272,7 @@ fn registered(role: usize) -> Value {
 }
 
 fn task_id(number: usize) -> [u8; 16] {
-    // Spread, so that the beginning of an id names one task.
+    // Spread, so that a prefix of an id identifies one task.
     let mixed = (number as u128 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_0C4A_28F1_0D3B);
     mixed.to_be_bytes()
 }

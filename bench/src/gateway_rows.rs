@@ -1,4 +1,5 @@
-//! The gateway as a process, receipts on: what it adds to a direct call, and what it bears beside nginx, LiteLLM and Portkey.
+//! The gateway as a process, receipts on: its overhead over a direct call, and its throughput beside nginx, LiteLLM
+//! and Portkey.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,13 +20,13 @@ const PORTKEY: &str = "gateway throughput against Portkey";
 const STREAMS: &str = "gateway memory, 1,000 open streams";
 const REST: &str = "gateway memory, at rest";
 
-/// Runs of which the median counts.
+/// Number of runs, of which the median counts.
 const RUNS: usize = 5;
 
-/// Connections that ask as fast as they can.
+/// Number of connections that send requests as fast as they can.
 const CONNECTIONS: usize = 32;
 
-/// Rows whose names are wanted.
+/// Returns the rows with wanted names.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let all = [P50, P99, NGINX, LITELLM, PORTKEY, STREAMS, REST];
     if !all.into_iter().any(wanted) {
@@ -99,7 +100,7 @@ fn throughput(
     let ours = Peer::roleos(upstream);
     let time = Duration::from_secs(4);
     let (mut rates, mut peers) = (Vec::new(), Vec::new());
-    // Both are warm before they are measured.
+    // Both are warmed up before they are measured.
     load::throughput(ours.address, "", CONNECTIONS, Duration::from_secs(1));
     load::throughput(peer.address, head, CONNECTIONS, Duration::from_secs(1));
     for _ in 0..turns(RUNS) {

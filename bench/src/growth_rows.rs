@@ -1,6 +1,6 @@
-//! How cost grows: the same work at one, ten and a hundred times the size, in turns, as time for each item.
+//! Growth of cost: the same work at one, ten and a hundred times the size, in turns, as time per item.
 //!
-//! A row compares the largest size with the smallest; 1 means that an item costs the same however many there are.
+//! A row compares the largest size with the smallest; 1 means that the cost per item is constant.
 
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -28,14 +28,14 @@ const REBUILD: &str = "growth: index rebuild, one bundle with its lines";
 const CATALOG: &str = "growth: catalog check, one role in 2 languages";
 const SELECTOR: &str = "growth: selector training, one line";
 
-/// Bundles and lines of the largest workspace.
+/// Number of bundles and lines of the largest workspace.
 const LARGEST: usize = 100_000;
-/// Turns at each size.
+/// Number of turns at each size.
 const TURNS: usize = 5;
-/// Roles of a bundle of the catalog.
+/// Number of roles of a bundle of the catalog.
 const ROLES: usize = 25;
 
-/// Rows whose names are wanted.
+/// Returns the rows with wanted names.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     if [SCORECARD, APPEND, PROOF, STATS, REBUILD]
@@ -58,13 +58,13 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     rows
 }
 
-/// A hundredth, a tenth, and all of it; a quick run takes less of everything.
+/// Returns a hundredth, a tenth, and all of the size; a quick run uses less of everything.
 fn sizes(largest: usize) -> [usize; 3] {
     let largest = size(largest);
     [largest / 100, largest / 10, largest]
 }
 
-/// Times at every size, one turn after another; the first warms caches and is not counted.
+/// Measures every size, one turn after another; the first warms caches and does not count.
 fn in_turns<T>(sized: &[T], work: impl Fn(&T) -> Duration) -> Vec<Vec<Duration>> {
     let mut times: Vec<Vec<Duration>> = sized.iter().map(|_| Vec::new()).collect();
     for turn in 0..=turns(TURNS) {
@@ -78,7 +78,7 @@ fn in_turns<T>(sized: &[T], work: impl Fn(&T) -> Duration) -> Vec<Vec<Duration>>
     times
 }
 
-/// Time for each item: of all at this size, or of the one that was handled.
+/// Returns a row with the time per item: of all at this size, or of the handled one.
 #[expect(clippy::cast_precision_loss, reason = "a hundred thousand")]
 fn row(
     name: &'static str,
@@ -129,7 +129,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     start.elapsed()
 }
 
-/// The whole way of `roleos scorecard`, without printing.
+/// Runs the whole path of `roleos scorecard`, without printing.
 #[expect(
     clippy::expect_used,
     reason = "a measurement that cannot be set up has nothing to report"
@@ -154,7 +154,7 @@ fn score(place: &Filled) -> Duration {
     })
 }
 
-/// A proof out of a ledger that was read, as a process has it that answers more than once.
+/// Measures a proof from a loaded ledger, as in a process that answers more than once.
 #[expect(
     clippy::expect_used,
     reason = "a measurement that cannot be set up has nothing to report"

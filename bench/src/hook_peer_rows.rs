@@ -8,13 +8,14 @@ use crate::hook_rows::{Desk, HARMLESS, timed};
 use crate::measure::{Figure, tools, turns};
 use crate::row::{Goal, Row};
 
-/// Turns of each side.
+/// Number of turns of each side.
 const TURNS: usize = 25;
 
-/// What every guard must stop or ask about.
+/// Command that every guard must stop or ask about.
 const GATED: &str = "git push --force origin main";
 
-/// A guard: its row, its name with its version, its program below the folder of tools, and the words of its hook.
+/// A guard: its row, its name with its version, its program below the directory of tools, and the arguments of its
+/// hook.
 struct Guard {
     row: &'static str,
     name: &'static str,
@@ -43,7 +44,7 @@ const GUARDS: [Guard; 3] = [
     },
 ];
 
-/// Rows whose names are wanted. A guard that could not be installed has none, and is named.
+/// Returns the rows with wanted names. A guard that could not be installed has none, and is named.
 #[expect(clippy::print_stderr, reason = "a peer that is missing must be seen")]
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();

@@ -1,5 +1,5 @@
-//! A whole hook process, gate and journal on, against an empty Rust program that reads its input and against Node on an
-//! empty script. The binary is the one that was built beside this program.
+//! A whole hook process, gate and journal on, against an empty Rust program that reads its input and against Node on
+//! an empty script. The binary is the one beside this program.
 
 use std::fs;
 use std::io::Write as _;
@@ -16,19 +16,19 @@ use tempfile::TempDir;
 use crate::measure::{Figure, turns};
 use crate::row::{Goal, Row};
 
-/// Turns of each side; every side once in each.
+/// Number of turns of each side; every side once in each.
 const TURNS: usize = 400;
 
-/// Node takes a hundred times longer.
+/// Number of turns of Node, which takes a hundred times longer.
 const NODE_TURNS: usize = 30;
 
-/// Calls in the long journal.
+/// Number of calls in the long journal.
 const MANY: usize = 10_000;
 
-/// The smallest Rust program that does what every hook must: read its input to the end.
+/// The smallest Rust program with the minimum of every hook: it reads its input to the end.
 const EMPTY: &str = "use std::io::Read as _;\nfn main() {\n    let mut event = Vec::new();\n    std::io::stdin().read_to_end(&mut event).ok();\n}\n";
 
-/// The command that is judged.
+/// Command that is judged.
 pub(crate) const HARMLESS: &str = "git status --short && git diff --stat";
 
 const P50: &str = "hook call, p50";
@@ -36,7 +36,7 @@ const P99: &str = "hook call, p99";
 const NODE: &str = "hook call against Node";
 const LONG: &str = "hook call, journal of 10,000 calls";
 
-/// Rows whose names are wanted.
+/// Returns the rows with wanted names.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     if ![P50, P99, NODE, LONG].into_iter().any(wanted) {
         return Vec::new();
@@ -56,7 +56,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     rows
 }
 
-/// A workspace with the gate on, two sessions, and the peers.
+/// Workspace with the gate on, two sessions, and the peers.
 pub(crate) struct Desk {
     folder: TempDir,
     program: PathBuf,
@@ -104,7 +104,7 @@ impl Desk {
         desk
     }
 
-    /// A journal with so many calls.
+    /// Writes a journal with this many calls.
     fn fill(&self, session: &str, calls: usize) {
         let sessions = self.folder.path().join(".role-os/sessions");
         let mut journal = Journal::open(&sessions, &SessionId::new(session)).expect("a journal");
@@ -134,14 +134,14 @@ impl Desk {
         timed(self.ours(), &self.event(session, HARMLESS))
     }
 
-    /// Our program, as an agent starts it.
+    /// Returns the command of our program, as an agent starts it.
     pub(crate) fn ours(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["hook", "claude", "--root"]).arg(self.root());
         command
     }
 
-    /// A call of a shell as Claude Code announces it.
+    /// Returns the event of a shell call in the form of Claude Code.
     pub(crate) fn event(&self, session: &str, command: &str) -> String {
         let event = json!({
             "session_id": session,
@@ -183,7 +183,7 @@ impl Desk {
         ]
     }
 
-    /// As rates, so that more is better.
+    /// Compares with Node as rates, so that more is better.
     fn against_node(&self) -> Row {
         let (mut ours, mut node) = (Vec::new(), Vec::new());
         for _ in 0..turns(NODE_TURNS) {
@@ -206,7 +206,7 @@ fn row(name: &'static str, ours: Figure, peer: Figure, peer_name: &'static str, 
     Row::new(name, (ours, peer), peer_name, "µs", goal)
 }
 
-/// From the start of a process to its end. A call that is not let through is no call to measure.
+/// Measures from the start of a process to its end. A call that is not allowed is not measured.
 #[expect(
     clippy::expect_used,
     reason = "a bench that cannot run has nothing to say"
@@ -228,7 +228,7 @@ pub(crate) fn timed(mut command: Command, event: &str) -> Duration {
     took
 }
 
-/// The time below which so many of a hundred lie.
+/// Returns the time below which this percentage lies.
 fn part(times: &mut [Duration], percent: usize) -> Duration {
     times.sort_unstable();
     let index = (times.len() * percent / 100).min(times.len().saturating_sub(1));

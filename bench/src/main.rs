@@ -1,6 +1,6 @@
 //! Side-by-side measurements: ours against a peer or a limit, in one run, as ratios.
 //!
-//! One module a room; each gives rows. Absolute figures depend on the machine and its mood, ratios much less so.
+//! One module per crate; each returns rows. Absolute figures depend on the machine and its load, ratios much less so.
 
 mod catalog_rows;
 mod fill;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Turns of each side. Odd, so that the median is a measured value.
+/// Number of turns of each side. Odd, so that the median is a measured value.
 const TURNS: usize = 7;
 
-/// Set once at the start; every row asks how often and how much it measures.
+/// Flag of a quick run, set once at the start; every row reads it.
 static QUICK: AtomicBool = AtomicBool::new(false);
 
 /// Makes every row measure less: fewer turns, smaller sizes.
@@ -20,7 +20,7 @@ pub(crate) fn is_quick() -> bool {
     QUICK.load(Ordering::Relaxed)
 }
 
-/// Returns how often to measure: as often as this, or a fifth of it, at least three times, in a quick run.
+/// Returns the number of measurements: this one, or in a quick run a fifth of it, at least three.
 pub(crate) fn turns(full: usize) -> usize {
     match is_quick() {
         true => (full / 5).clamp(3, full.max(3)) | 1,
@@ -28,7 +28,7 @@ pub(crate) fn turns(full: usize) -> usize {
     }
 }
 
-/// Returns how much to measure with: this, or a tenth of it in a quick run.
+/// Returns the size of a measurement: this one, or a tenth of it in a quick run.
 pub(crate) fn size(full: usize) -> usize {
     match is_quick() {
         true => full / 10,
@@ -36,7 +36,7 @@ pub(crate) fn size(full: usize) -> usize {
     }
 }
 
-/// The middle of what was measured, and the quartiles, between which half of all values lie.
+/// Median of the measurements, and the quartiles, between which half of all values lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) median: f64,
@@ -46,7 +46,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Adds values up; none at all give no figure.
+    /// Summarises values; without values there is no figure.
     pub(crate) fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         Self {
@@ -57,12 +57,12 @@ impl Figure {
         }
     }
 
-    /// Adds times up, as so many units a second.
+    /// Summarises times, in a unit of this many per second.
     pub(crate) fn of_times(times: &[Duration], unit: f64) -> Self {
         Self::of(times.iter().map(|time| time.as_secs_f64() * unit).collect())
     }
 
-    /// Adds times up as rates; `count` is what each of them did.
+    /// Summarises times as rates; `count` is the work of each of them.
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts of a benchmark are far below 2^52"
@@ -72,7 +72,7 @@ impl Figure {
         Self::of(times.iter().map(rate).collect())
     }
 
-    /// The same in another unit.
+    /// Converts the figure to another unit.
     pub(crate) fn times(self, factor: f64) -> Self {
         Self {
             median: self.median * factor,
@@ -89,7 +89,7 @@ impl From<f64> for Figure {
     }
 }
 
-/// How many per second each side does: `(ours, peer)`. `count` is what one call does.
+/// Returns the rate per second of each side: `(ours, peer)`. `count` is the work of one call.
 pub(crate) fn per_second(count: usize, ours: impl FnMut(), peer: impl FnMut()) -> (Figure, Figure) {
     let times = in_turns(turns(TURNS), ours, peer);
     (
@@ -104,7 +104,7 @@ pub(crate) fn time(work: &mut impl FnMut()) -> Duration {
     start.elapsed()
 }
 
-/// What each side takes, in turns, after one that warms caches.
+/// Returns the times of each side, in turns, after one that warms caches.
 pub(crate) fn in_turns(
     turns: usize,
     mut ours: impl FnMut(),
@@ -117,13 +117,13 @@ pub(crate) fn in_turns(
         .unzip()
 }
 
-/// What `work` takes: so many times, after one that warms caches.
+/// Returns the times of `work`: this many, after one that warms caches.
 pub(crate) fn times(times: usize, mut work: impl FnMut()) -> Vec<Duration> {
     work();
     (0..times).map(|_| time(&mut work)).collect()
 }
 
-/// The figure below which this share of them lies.
+/// Returns the value below which this share of the figures lies.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -136,7 +136,7 @@ pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     found.copied().unwrap_or(f64::NAN)
 }
 
-/// `tools` in the target folder, in which this program lies.
+/// Returns `tools` in the target directory of this program.
 #[expect(clippy::expect_used, reason = "a program lies somewhere")]
 pub(crate) fn tools() -> PathBuf {
     let program = std::env::current_exe().expect("a program");
@@ -144,7 +144,7 @@ pub(crate) fn tools() -> PathBuf {
     target.expect("a target folder").join("tools")
 }
 
-/// Largest resident size of this process so far, in megabytes.
+/// Returns the largest resident size of this process so far, in megabytes.
 #[expect(clippy::expect_used, reason = "the rows that ask need Linux")]
 pub(crate) fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");

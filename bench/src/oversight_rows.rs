@@ -1,5 +1,5 @@
-//! The oversight room against the shell parser alone, for a typical command and a script of 100 KB, and against a limit
-//! for a corpus.
+//! The oversight crate against the shell parser alone, for a typical command and a script of 100 KB, and against a
+//! limit for a corpus.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::measure::{Figure, times, turns};
 use crate::row::{Goal, Row};
 
-/// What agents run all day, gated and not.
+/// Commands that agents run frequently, gated and not.
 const TYPICAL: [&str; 6] = [
     "git status --short && git diff --stat",
     "cd crates/host && cargo test --locked 2>&1 | tail -20",
@@ -23,10 +23,10 @@ const TYPICAL: [&str; 6] = [
     "bash -lc 'npm run build && git push origin HEAD'",
 ];
 
-/// Rows whose names are wanted.
+/// Returns the rows with wanted names.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
-    // A run of `explain --batch` and a hook read their settings once.
+    // `explain --batch` and a hook read their settings once.
     let policy = Policy::default();
     let line = "v=$(git rev-parse HEAD); if [ \"$v\" = a ]; then echo \"build $v\"; fi\n";
     let script = line.repeat(100 * 1024 / line.len());
@@ -60,8 +60,8 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     rows
 }
 
-/// The whole analysis of texts against the parser alone, in turns; microseconds a text. Neither asks the machine for
-/// files: that is in the row of the corpus.
+/// Compares the whole analysis of texts with the parser alone, in turns; microseconds per text. Neither reads files
+/// of the machine: that is in the row of the corpus.
 #[expect(clippy::cast_precision_loss, reason = "a handful of texts")]
 fn against_parser(name: &'static str, policy: &Policy, texts: &[&str], turns: usize) -> Row {
     let (mut ours, mut peer) = (Vec::new(), Vec::new());
@@ -96,12 +96,12 @@ fn parse(text: &str) {
     drop(black_box(tree));
 }
 
-/// A command as the hook has it.
+/// Returns a command in the hook's input.
 fn input_of(command: &str) -> Value {
     serde_json::json!({ "command": command })
 }
 
-/// The commands of a corpus.
+/// Returns the commands of a corpus.
 fn commands_of(text: &str) -> Vec<Value> {
     let cases = text
         .lines()

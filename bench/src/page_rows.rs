@@ -1,5 +1,5 @@
-//! The pages over a workspace with a long history, asked of `roleos up` as a browser asks: how long each answer takes,
-//! and how heavy a page is with everything that it loads.
+//! The pages over a workspace with a long history, requested from `roleos up` like by a browser: the time of each
+//! answer, and the size of a page with everything that it loads.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,20 +12,20 @@ use crate::fill;
 use crate::measure::{Figure, size, turns};
 use crate::row::Row;
 
-/// Bundles of the workspace, and as many tool calls, candidates of runs and dispatches.
+/// Number of bundles of the workspace, and of tool calls, candidates of runs and dispatches.
 const TASKS: usize = 100_000;
-/// Answers of each page, of which the median counts.
+/// Number of answers of each page, of which the median counts.
 const TURNS: usize = 15;
-/// What a page may take, in milliseconds.
+/// Limit of the time of a page, in milliseconds.
 const LIMIT: f64 = 50.0;
-/// What a page may weigh, in thousands of bytes.
+/// Limit of the size of a page, in thousands of bytes.
 const WEIGHT: f64 = 200.0;
 
 const HEAVIEST: &str = "pages: weight of the heaviest, all parts";
 const FRESH: &str = "pages: overview, just after a new bundle";
 const FRESH_TASKS: &str = "pages: tasks, just after a new bundle";
 
-/// Name of the row, and the address; `{}` stands for what only the workspace knows.
+/// Name of the row, and the URL; `{}` is replaced by values of the workspace.
 const PAGES: [(&str, &str); 27] = [
     ("pages: overview", "/"),
     (
@@ -80,7 +80,7 @@ const PAGES: [(&str, &str); 27] = [
     ),
 ];
 
-/// Rows whose names are wanted.
+/// Returns the rows with wanted names.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut names = PAGES.iter().map(|(name, _)| *name);
     if !names.any(wanted) && ![HEAVIEST, FRESH, FRESH_TASKS].into_iter().any(wanted) {
@@ -93,7 +93,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     for (name, address) in PAGES {
         let address = filled.address(address);
         let times = (0..=turns(TURNS)).map(|_| served.timed(&address));
-        // The first answer warms what is kept.
+        // The first answer fills the caches.
         let times: Vec<f64> = times.skip(1).collect();
         if wanted(HEAVIEST) {
             heaviest = heaviest.max(served.weight(&address));
@@ -111,7 +111,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     rows
 }
 
-/// `roleos up` over the workspace; it ends with this value.
+/// `roleos up` over the workspace, which ends when dropped.
 struct Served {
     child: Child,
     address: SocketAddr,
@@ -158,7 +158,7 @@ impl Served {
         served
     }
 
-    /// Waits until the lists say so.
+    /// Waits until a condition holds for the lists.
     fn wait_until(&self, is_so: impl Fn(&str) -> bool) {
         let since = Instant::now();
         loop {
@@ -171,7 +171,7 @@ impl Served {
         }
     }
 
-    /// The whole answer as text.
+    /// Returns the whole answer as text.
     fn get(&self, path: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.address)?;
         let request = format!(
@@ -184,7 +184,7 @@ impl Served {
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
-    /// The body of a good answer.
+    /// Returns the body of a successful answer.
     fn body(&self, path: &str) -> String {
         let answer = self.get(path).expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
@@ -192,14 +192,14 @@ impl Served {
         body.to_owned()
     }
 
-    /// Milliseconds from the connection to the last byte.
+    /// Returns the milliseconds from the connection to the last byte.
     fn timed(&self, path: &str) -> f64 {
         let since = Instant::now();
         self.body(path);
         since.elapsed().as_secs_f64() * 1e3
     }
 
-    /// Thousands of bytes of a page and everything that it loads, uncompressed.
+    /// Returns the thousands of bytes of a page and everything that it loads, uncompressed.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a page has less than 2^52 bytes"
@@ -220,7 +220,7 @@ impl Served {
         (page.len() + bytes.sum::<usize>()) as f64 / 1e3
     }
 
-    /// Milliseconds of a page that is asked for as soon as a bundle that was just sealed is in the lists.
+    /// Returns the milliseconds of a page that is requested as soon as a newly sealed bundle is in the lists.
     fn after_a_bundle(&self, filled: &fill::Filled, path: &str) -> f64 {
         let total = filled.one_more();
         self.wait_until(|answer| answer.contains(&format!("\"total\":{total}")));

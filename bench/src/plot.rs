@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::measure::Figure;
 
-/// A bar: its name, the figure, and where its goal lies.
+/// A bar: its name, the figure, and the position of its goal.
 pub(crate) struct Bar<'a> {
     pub(crate) name: &'a str,
     pub(crate) figure: Figure,
@@ -36,7 +36,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// The axis that holds all of these values.
+    /// Creates the axis that includes all of these values.
     fn over(values: impl Iterator<Item = f64>, start: f64, length: f64) -> Self {
         let logs: Vec<f64> = values
             .filter(|value| *value > 0.0 && value.is_finite())
@@ -61,7 +61,7 @@ impl Axis {
         self.start + share.clamp(0.0, 1.0) * self.length
     }
 
-    /// The powers of ten.
+    /// Returns the powers of ten.
     fn ticks(&self) -> impl Iterator<Item = f64> {
         let mut exponent = self.from;
         let to = self.to;
@@ -73,7 +73,7 @@ impl Axis {
     }
 }
 
-/// Draws bars, longest scale first: `unit` names the axis. A red line is a goal.
+/// Draws bars; `unit` names the axis. A red line is a goal.
 pub(crate) fn bars(title: &str, unit: &str, bars: &[Bar<'_>]) -> String {
     let goals = bars.iter().filter_map(|bar| bar.goal);
     let values = bars
@@ -218,7 +218,7 @@ fn end(mut svg: String, unit: &str, bottom: f64) -> String {
     svg
 }
 
-/// A number in three digits or so.
+/// Formats a number with about three digits.
 pub(crate) fn short(value: f64) -> String {
     let (value, suffix) = match value.abs() {
         size if size >= 1e6 => (value / 1e6, "M"),

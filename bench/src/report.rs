@@ -1,4 +1,4 @@
-//! The page about a run: every row, the plots, the machine, and how to read them.
+//! The page about a run: every row, the plots, the machine, and reading instructions.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -10,11 +10,11 @@ use crate::measure::{Figure, is_quick};
 use crate::plot::{self, Bar, Line, short};
 use crate::row::{Goal, Row, spread};
 
-/// The page, and the folder of its plots beside it.
+/// Name of the page, and of the directory of its plots.
 const PAGE: &str = "benchmarks.md";
 const PLOTS: &str = "img";
 
-/// Headings, and the words by which the names of their rows begin.
+/// Headings, and the prefixes of the names of their rows.
 const PARTS: &[(&str, &[&str])] = &[
     ("Evidence", &["witness:"]),
     ("Catalog", &["catalog:"]),
@@ -28,7 +28,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("Growth", &["growth:"]),
 ];
 
-/// Writes the page and the plots into a folder of documents.
+/// Writes the page and the plots into a directory of documents.
 pub(crate) fn write(docs: &Path, rows: &[Row]) -> io::Result<()> {
     let plots = docs.join(PLOTS);
     fs::create_dir_all(&plots)?;
@@ -42,7 +42,7 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
     File::create(path)?.write_all(text.as_bytes())
 }
 
-/// The plots by the names of their files.
+/// Returns the plots by the names of their files.
 fn drawn(rows: &[Row]) -> [(&'static str, String); 3] {
     let is_peer = |row: &&Row| matches!(row.goal, Goal::AtLeast(_)) && row.peer.samples > 1;
     let against: Vec<(String, &Row)> = rows
@@ -112,7 +112,7 @@ fn drawn(rows: &[Row]) -> [(&'static str, String); 3] {
     ]
 }
 
-/// The whole page.
+/// Returns the whole page.
 fn page(rows: &[Row], machine: &str) -> String {
     let mut text = String::from(
         "# Benchmarks\n\n\
@@ -198,7 +198,7 @@ fn part(text: &mut String, title: &str, rows: &[&Row]) {
     }
 }
 
-/// The machine, as a list.
+/// Returns a description of the machine, as a list.
 fn machine() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::measure::Figure;
 
-/// Ours against a peer.
+/// Comparison of our figure with a peer's.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
@@ -13,12 +13,12 @@ pub(crate) struct Row {
     pub(crate) peer_name: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) goal: Goal,
-    /// Our figure at every size, where it is the growth that is measured.
+    /// Our figure at every size, if the growth is measured.
     pub(crate) sizes: Vec<(usize, Figure)>,
 }
 
 impl Row {
-    /// Ours against a peer's.
+    /// Creates a comparison with a peer.
     pub(crate) fn new(
         name: &'static str,
         (ours, peer): (impl Into<Figure>, impl Into<Figure>),
@@ -37,7 +37,7 @@ impl Row {
         }
     }
 
-    /// A figure that may not be above a limit.
+    /// Creates a figure with an upper limit.
     pub(crate) fn within(
         name: &'static str,
         ours: impl Into<Figure>,
@@ -59,7 +59,7 @@ impl Row {
     }
 }
 
-/// What the ratio of ours to the peer's must reach.
+/// Required ratio of our figure to the peer's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {
     AtLeast(f64),
@@ -67,7 +67,7 @@ pub(crate) enum Goal {
 }
 
 impl Goal {
-    /// The goal as `>= 5`.
+    /// Returns the goal as `>= 5`.
     pub(crate) fn text(self) -> String {
         match self {
             Self::AtLeast(goal) => format!(">= {goal}"),
@@ -76,7 +76,7 @@ impl Goal {
     }
 }
 
-/// The rows for programs, with everything that is needed to print them again.
+/// Returns the rows for programs, with everything that is needed to print them again.
 pub(crate) fn as_json(rows: &[Row]) -> Value {
     rows.iter()
         .map(|row| {
@@ -104,7 +104,7 @@ pub(crate) fn as_json(rows: &[Row]) -> Value {
         .collect()
 }
 
-/// How far the quartiles lie apart, in hundredths of the median.
+/// Returns half the distance of the quartiles, in hundredths of the median.
 pub(crate) fn spread(figure: Figure) -> String {
     match figure.samples {
         0 | 1 => String::new(),
@@ -112,7 +112,7 @@ pub(crate) fn spread(figure: Figure) -> String {
     }
 }
 
-/// The rows for people.
+/// Returns the rows for people.
 pub(crate) fn as_table(rows: &[Row]) -> String {
     let mut text = format!(
         "{:<58} {:>11} {:>5} {:>11} {:>5} {:<10} {:>7}  {:<7} {:<6} against\n",

@@ -1,4 +1,4 @@
-//! The selection room against its limits: a contest's arithmetic, a schema's verification, a long log's sums.
+//! The selection crate against its limits: a contest's arithmetic, a schema's verification, a long log's sums.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use crate::measure::{Figure, peak_megabytes, size, turns};
 use crate::row::{Goal, Row};
 
-/// Lines of the long log, and of the short one that its memory is compared with.
+/// Number of lines of the long log, and of the short one for the comparison of memory.
 const LINES: usize = 1_000_000;
 const FEW: usize = 10_000;
 
-/// Rows whose names are wanted.
+/// Returns the rows with wanted names.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     let contest = "selection: reward and winner of 4 candidates";
@@ -124,7 +124,7 @@ fn stats_rows(time: &'static str, memory: &'static str) -> Option<[Row; 2]> {
     ])
 }
 
-/// Adds a log up and gives this process's largest resident size, in megabytes.
+/// Sums a log and returns this process's largest resident size, in megabytes.
 pub(crate) fn memory_of_stats(log: &Path) -> f64 {
     black_box(routing::runs::stats(log).ok());
     peak_megabytes()
@@ -139,7 +139,7 @@ fn in_child(log: &Path) -> Option<f64> {
     String::from_utf8_lossy(&output.stdout).trim().parse().ok()
 }
 
-/// Lines as contests write them, of four models in three roles.
+/// Writes a log in the form of contests, of four models in three roles.
 pub(crate) fn write_log(path: &Path, lines: usize) -> Option<()> {
     let mut records = Vec::new();
     for number in 0..lines {
@@ -159,7 +159,7 @@ pub(crate) fn write_log(path: &Path, lines: usize) -> Option<()> {
         .map(drop)
 }
 
-/// A line as contests of four candidates write it, with so many models and roles.
+/// Returns a line in the form of contests of four candidates, with this many models and roles.
 pub(crate) fn record(timestamp: String, number: usize, (models, roles): (usize, usize)) -> Record {
     let (contest, model) = (number / 4, number % models);
     Record {

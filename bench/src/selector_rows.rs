@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use crate::measure::{Figure, in_turns, size, turns};
 use crate::row::Row;
 
-/// Versions that a request is scored for.
+/// Number of versions that a request is scored for.
 const SPECIALISTS: usize = 50;
-/// Lines of the log that is learned from, four a contest.
+/// Number of lines of the training log, four per contest.
 const LINES: usize = 100_000;
 const CANDIDATES: usize = 4;
 
-/// Rows whose names are wanted.
+/// Returns the rows with wanted names.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, versions, most) in [
@@ -47,7 +47,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     rows
 }
 
-/// Words of a small language; the same number gives the same text.
+/// Returns words of a small language; the same number gives the same text.
 fn text(seed: usize, bytes: usize) -> String {
     let mut state = seed as u64 ^ 0x9e37_79b9_7f4a_7c15;
     let mut text = String::with_capacity(bytes + 12);
@@ -80,7 +80,7 @@ fn example(number: usize, versions: usize) -> Example {
     }
 }
 
-/// A request as a client sends it, 2 KB of text in a conversation.
+/// Returns a request in a client's form, 2 KB of text in a conversation.
 fn request(number: usize) -> String {
     let turn = |at: usize| {
         let role = if at.is_multiple_of(2) {
@@ -95,7 +95,7 @@ fn request(number: usize) -> String {
         .to_string()
 }
 
-/// The time to look at a request and score it for every version, over the time to parse it.
+/// Returns the time to read a request and score it for every version, over the time to parse it.
 fn against_parsing(versions: usize) -> Figure {
     let examples: Vec<Example> = (0..400).map(|number| example(number, versions)).collect();
     let selector = Selector::train(&examples);
@@ -131,7 +131,7 @@ fn against_parsing(versions: usize) -> Figure {
     Figure::of(ratios.map(ratio).collect())
 }
 
-/// From the two files on disk to the trained selector.
+/// Returns the time from the two files on disk to the trained selector.
 pub(crate) fn training_s(lines: usize) -> f64 {
     let Ok(folder) = tempfile::tempdir() else {
         return f64::NAN;

@@ -1,4 +1,5 @@
-//! The specialist room against its own limits: one decision of the gate, and what a dispatch adds to its backend's time.
+//! The specialist crate against its own limits: one decision of the gate, and the overhead of a dispatch over its
+//! backend's time.
 
 use std::hint::black_box;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -29,12 +30,12 @@ use crate::row::Row;
 
 const ROLE: &str = "Checker";
 
-/// Adapters of a role, contests that a selector was trained on, and words that those were written in.
+/// Number of adapters of a role, of contests that a selector was trained on, and of words that those were written in.
 const MODELS: usize = 16;
 const CONTESTS: usize = 500;
 const WORDS: usize = 5000;
 
-/// Rows whose names are wanted.
+/// Returns the rows with wanted names.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     let decision = "gate decision on a 2 KB input";
@@ -61,7 +62,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     rows
 }
 
-/// How many probes an adapter of this rate gets before the sequential test halts it; at most a thousand.
+/// Returns the number of probes until the sequential test halts an adapter of this rate; at most a thousand.
 fn halted_after(dice: &mut u64, rate: f64, settings: &shadow::Settings) -> Option<u32> {
     let mut probes = shadow::Probes::default();
     (1..=1000).find(|_| {
@@ -72,7 +73,7 @@ fn halted_after(dice: &mut u64, rate: f64, settings: &shadow::Settings) -> Optio
     })
 }
 
-/// SplitMix64, as a number from 0 to 1.
+/// Returns the next SplitMix64 value as a number from 0 to 1.
 fn roll(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut z = *state;
@@ -114,7 +115,7 @@ fn registry(url: &str) -> String {
     document.to_string()
 }
 
-/// The judgement of a trained selector, from the text alone.
+/// Classifier by a trained selector, from the text alone.
 struct Trained(Selector);
 
 impl Classifier for Trained {
@@ -141,7 +142,7 @@ impl Classifier for Trained {
     }
 }
 
-/// Words by a small generator: the same every time, frequent ones more often.
+/// Returns words by a small generator: the same every time, frequent ones more often.
 fn text(seed: usize, bytes: usize) -> String {
     let mut state = seed as u64 ^ 0x9E37_79B9_7F4A_7C15;
     let mut text = String::new();
@@ -217,8 +218,8 @@ fn decide() -> Figure {
     Figure::of_times(&took, 1e6)
 }
 
-/// A whole dispatch, gate, quota, HTTP and logs, less what one exchange with the same backend takes over a plain socket.
-/// `None` when there is no place to write or no port.
+/// Measures a whole dispatch, gate, quota, HTTP and logs, minus one exchange with the same backend over a plain
+/// socket. Returns `None` if there is no writable directory or no free port.
 fn dispatch() -> Option<Figure> {
     let folder = tempfile::tempdir().ok()?;
     let workspace = Workspace::at(folder.path()).ok()?;
@@ -252,7 +253,7 @@ fn dispatch() -> Option<Figure> {
             assert_eq!(answer.receipt.source, Source::Specialist);
             let start = Instant::now();
             plain.exchange()?;
-            // The window fills first, as it is in use.
+            // The window fills first, as in use.
             if number >= 200 {
                 times.0.push(whole);
                 times.1.push(start.elapsed());
@@ -261,7 +262,7 @@ fn dispatch() -> Option<Figure> {
         Some(times)
     };
     let (whole, alone) = blocking::run(ours).ok()??;
-    // Of each turn, because what disturbs the one disturbs the other.
+    // Per turn, because a disturbance hits both sides.
     let added = whole.iter().zip(&alone);
     let added: Vec<Duration> = added
         .map(|(whole, alone)| whole.saturating_sub(*alone))
@@ -269,7 +270,7 @@ fn dispatch() -> Option<Figure> {
     Some(Figure::of_times(&added, 1e6))
 }
 
-/// A backend that answers at once, on a port of its own.
+/// Starts a backend that answers at once, on a free port.
 fn backend() -> Option<String> {
     let listener = TcpListener::bind("127.0.0.1:0").ok()?;
     let address = listener.local_addr().ok()?.to_string();
@@ -296,7 +297,7 @@ fn serve(stream: &TcpStream) -> Option<()> {
     }
 }
 
-/// Reads a head and the body that it announces.
+/// Reads a head and the body of its length.
 fn read_message(reader: &mut BufReader<&TcpStream>) -> Option<()> {
     let mut length = 0;
     loop {
@@ -316,7 +317,7 @@ fn read_message(reader: &mut BufReader<&TcpStream>) -> Option<()> {
     reader.read_exact(&mut body).ok()
 }
 
-/// The same exchange without anything around it.
+/// The same exchange without any overhead.
 struct Plain {
     stream: TcpStream,
     request: Vec<u8>,

@@ -1,6 +1,5 @@
-//! Commands as agents run them, behind `roleos-watch`, against the same commands by themselves, in turns; and the start of
-//! a supervised command against the start of an empty Rust program. The binary is the one that was built beside this
-//! program.
+//! Typical commands of agents, behind `roleos-watch`, against the same commands without it, in turns; and the start
+//! of a supervised command against the start of an empty Rust program. The binary is the one beside this program.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +12,7 @@ use tempfile::TempDir;
 use crate::measure::Figure;
 use crate::row::{Goal, Row};
 
-/// One load: what is run, how often each side, and how much longer it may take.
+/// One load: its script, the number of turns of each side, and the limit of the slowdown.
 struct Load {
     name: &'static str,
     script: &'static str,
@@ -42,7 +41,7 @@ const LOADS: [Load; 4] = [
     },
     Load {
         name: "supervised: `cargo build` of a small crate",
-        // The caller's own settings may name another folder, in which everything is built already.
+        // The caller's own settings may name another directory, in which everything is already built.
         script: "rm -rf built && cargo build --quiet --offline --target-dir built && built/debug/small",
         turns: 11,
         goal: 1.05,
@@ -52,10 +51,10 @@ const LOADS: [Load; 4] = [
 const START: &str = "supervised: start of a session by `roleos run`";
 const WATCHED: &str = "supervised: start of a command";
 
-/// Turns of the start of a process.
+/// Number of turns of the start of a process.
 const STARTS: usize = 200;
 
-/// Targets that start two programs each.
+/// Makefile with targets that start two programs each.
 const STORM: &str = "\
 targets := $(shell seq 240)
 all: $(targets)
@@ -64,7 +63,7 @@ $(targets):
 \t@/bin/true; /bin/echo $@ >/dev/null
 ";
 
-/// Checks as `configure` makes them: many small programs, and a compiler now and then.
+/// Checks in the style of `configure`: many small programs, and sometimes a compiler.
 const CONFIGURE: &str = r#"
 for tool in $(seq 60); do
     name=$(echo "tool-$tool" | sed 's/-/_/g')
@@ -81,7 +80,7 @@ done
 rm -f conftest.c
 "#;
 
-/// Rows whose names are wanted.
+/// Returns the rows with wanted names.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let loads: Vec<&Load> = LOADS.iter().filter(|load| wanted(load.name)).collect();
     if loads.is_empty() && !wanted(START) && !wanted(WATCHED) {
@@ -98,11 +97,11 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     rows
 }
 
-/// A workspace with the gate on, the loads' files, and an empty program.
+/// Workspace with the gate on, the loads' files, and an empty program.
 struct Desk {
     folder: TempDir,
     roleos: PathBuf,
-    /// The link that agents put in front of their commands.
+    /// Link that agents put before their commands.
     watch: PathBuf,
     empty: PathBuf,
 }
@@ -150,7 +149,7 @@ impl Desk {
             .args([&empty, &place.join("empty.rs")])
             .status();
         assert!(built.expect("rustc").success());
-        // As an installation lays it: a copied file. The linker leaves one in many small pieces in the page cache, which
+        // Like in an installation: a copied file. The linker leaves one in many small pieces in the page cache, which
         // takes longer to map.
         let hook = place.join("roleos-hook");
         fs::copy(beside.with_file_name("roleos-hook"), &hook).expect("room");
@@ -164,7 +163,7 @@ impl Desk {
         }
     }
 
-    /// The time of `program` with `words`, behind `way` or by itself.
+    /// Returns the time of `program` with `words`, behind `way` or without it.
     fn time(&self, way: Option<&mut Command>, program: &Path, words: &[&str]) -> Duration {
         match way {
             Some(way) => self.time_of(way.arg(program).args(words)),
@@ -172,7 +171,7 @@ impl Desk {
         }
     }
 
-    /// The way of an agent's command. One word behind it would be a text for the shell.
+    /// Returns the prefix of an agent's command. A single argument behind it would be a text for the shell.
     fn watch(&self) -> Command {
         Command::new(&self.watch)
     }
@@ -213,7 +212,7 @@ impl Desk {
         )
     }
 
-    /// The supervised command is the empty program itself.
+    /// Measures the start of a supervised command, which is the empty program itself.
     fn start(&self, name: &'static str, way: impl Fn() -> Command) -> Row {
         let (ours, peer) = in_turns(STARTS, |supervised| {
             self.time(supervised.then(&way).as_mut(), &self.empty, &["word"])
@@ -228,7 +227,8 @@ impl Desk {
     }
 }
 
-/// The milliseconds of both sides, supervised first; each side once in each turn, after one that warms caches.
+/// Returns the milliseconds of both sides, supervised first; each side once in each turn, after one that warms
+/// caches.
 fn in_turns(turns: usize, run: impl Fn(bool) -> Duration) -> (Figure, Figure) {
     run(true);
     run(false);

@@ -27,18 +27,18 @@ use team::{Address, Routing, Team};
 use crate::measure::Figure;
 use crate::row::{Goal, Row};
 
-/// Programs, and callers of each.
+/// Number of programs, and of callers of each.
 const PROGRAMS: usize = 4;
 const CALLERS: usize = 8;
 
-/// Roles among which the dispatches are spread.
+/// Number of roles of the dispatches.
 const ROLES: usize = 4;
 
-/// Seconds of one measurement, and how many are made of each side, in turns.
+/// Seconds of one measurement, and number of turns of each side.
 const SECONDS: u64 = 5;
 const TURNS: usize = 3;
 
-/// Rows whose names are wanted.
+/// Returns the rows with wanted names.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let (speed, memory) = (
         "team dispatch decisions, 4 programs, exact quota",
@@ -81,7 +81,7 @@ fn measure() -> Measured {
         decisions.push(rate);
         mebibytes = f64::max(mebibytes, memory);
     }
-    // Every decision was counted, in order, and no window holds more than its share.
+    // Every decision was counted, in order, and no window contains more than its share.
     let state = routing.state().unwrap();
     for (_, slot) in state.roles() {
         assert!(slot.window.used(200) <= 100);
@@ -141,7 +141,7 @@ fn tps(server: &Server) -> f64 {
         .unwrap()
 }
 
-/// Decisions per second of all programs together, and the most memory that one of them held, in MiB.
+/// Returns the decisions per second of all programs together, and the largest memory of one of them, in MiB.
 fn dispatch(url: &str) -> (f64, f64) {
     let mut programs: Vec<Child> = (0..PROGRAMS)
         .map(|_| {
@@ -170,7 +170,7 @@ fn dispatch(url: &str) -> (f64, f64) {
     ((after - before) as f64 / elapsed, mebibytes)
 }
 
-/// Keeps the newest count that a program printed.
+/// Follows the output of a program and keeps the newest count.
 fn follow(program: &mut Child) -> Arc<AtomicU64> {
     let lines = BufReader::new(program.stdout.take().unwrap()).lines();
     let latest = Arc::new(AtomicU64::default());
@@ -183,7 +183,7 @@ fn follow(program: &mut Child) -> Arc<AtomicU64> {
     latest
 }
 
-/// The most memory that a program held, in KiB.
+/// Returns the largest memory of a program, in KiB.
 fn peak_of(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -191,7 +191,7 @@ fn peak_of(process: u32) -> u64 {
         .unwrap()
 }
 
-/// Dispatches until it is killed, and prints every 50 ms how many decisions were made.
+/// Dispatches until it is killed, and prints the number of decisions every 50 ms.
 pub(crate) fn replica(url: &str) -> ! {
     let folder = tempfile::tempdir().unwrap();
     let workspace = Workspace::at(folder.path()).unwrap();

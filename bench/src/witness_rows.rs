@@ -1,4 +1,4 @@
-//! The witness room against `rvf-runtime`, the crate whose format it reads and writes.
+//! The witness crate against `rvf-runtime`, the crate whose format it reads and writes.
 //!
 //! The bundle is the one of the format's own figures: 2 KB spec, 1 KB plan, 50 calls, 8 KB diff, 4 KB test log.
 
@@ -32,9 +32,9 @@ use crate::row::{Goal, Row};
 
 const PEER: &str = "rvf-runtime 0.5.0";
 const KEY: &[u8; 32] = b"bench key of thirty-two bytes ok";
-/// Bundles of the scorecard rows.
+/// Number of bundles of the scorecard rows.
 const MANY: usize = 100_000;
-/// Bundles that one measured call of the single-bundle rows handles.
+/// Number of bundles per measured call of the single-bundle rows.
 const BATCH: usize = 2_000;
 const CALLS: usize = 50;
 const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
@@ -67,7 +67,7 @@ const LARGE: [&str; 3] = [
     "witness: memory of that, of the files' size",
 ];
 
-/// Figures of one row: ours, the peer's, and who that is.
+/// Figures of one row: ours, the peer's, and the name of the peer.
 type Figures = (Figure, Figure, &'static str);
 
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
@@ -148,7 +148,7 @@ fn task_id(number: usize) -> [u8; 16] {
     (number as u128).to_be_bytes()
 }
 
-/// Half of the tasks are solved, so that every branch of the scorecard is taken.
+/// Returns a bundle. Half of the tasks are solved, so that every branch of the scorecard is taken.
 fn bundle(material: &Material, number: usize) -> Vec<u8> {
     let mut builder = Builder::new(
         TaskId(task_id(number)),
@@ -238,7 +238,7 @@ fn peer_parse(bytes: &[u8]) -> Option<ParsedWitness<'_>> {
     parsed.verify_all(KEY, bytes).is_ok().then_some(parsed)
 }
 
-/// What reading costs beyond the hash that no reader can avoid.
+/// Measures reading against the hash alone, which no reader can avoid.
 #[expect(clippy::cast_precision_loss, reason = "seventeen kilobytes")]
 fn raw(bytes: &[u8]) -> Figures {
     let keyring = Keyring::hmac(HmacKey::new(KEY));
@@ -316,7 +316,7 @@ fn from_files(directory: &Path) -> Figures {
     (ours, peer, PEER)
 }
 
-/// The whole way of `roleos scorecard`, without printing.
+/// Runs the whole path of `roleos scorecard`, without printing.
 fn score_files(paths: &[PathBuf]) -> u32 {
     let source = Source {
         paths,
@@ -332,7 +332,7 @@ fn score_files(paths: &[PathBuf]) -> u32 {
     scored.expect("no ledger is asked").result.all.total_tasks
 }
 
-/// Splits the work in two halves; each is told where it starts.
+/// Splits the work in two halves; each gets its start index.
 fn on_two_threads<'a, T: Sync, R: Send>(
     all: &'a [T],
     work: impl Fn(&'a [T], u64) -> R + Sync,
@@ -348,7 +348,7 @@ fn on_two_threads<'a, T: Sync, R: Send>(
 
 fn fill(directory: &Path, bundles: &[Vec<u8>]) {
     for (number, bytes) in bundles.iter().enumerate() {
-        // A thousand files a folder, as months would have them.
+        // A thousand files per directory, as after months of use.
         let folder = directory.join(format!("{:03}", number / 1000));
         std::fs::create_dir_all(&folder).expect("a folder");
         let path = folder.join(format!("{number:06}.rvww"));
@@ -358,7 +358,7 @@ fn fill(directory: &Path, bundles: &[Vec<u8>]) {
     }
 }
 
-/// Largest resident size of a process of its own that makes a scorecard, in megabytes.
+/// Returns the largest resident size of a separate process that computes a scorecard, in megabytes.
 fn memory_in_child(directory: &Path) -> f64 {
     let output = Command::new(std::env::current_exe().expect("this program"))
         .arg("--memory-of")
@@ -371,7 +371,7 @@ fn memory_in_child(directory: &Path) -> f64 {
         .expect("a number")
 }
 
-/// What the child of [`memory_in_child`] does.
+/// Runs the child of [`memory_in_child`].
 pub(crate) fn memory_of_scorecard(directory: &Path) -> f64 {
     let paths = scan::find(&[directory.to_owned()]).expect("the directory");
     score_files(&paths);

@@ -1,4 +1,4 @@
-//! Turns the table of actions into constants, so that a hook call parses nothing.
+//! Converts the table of actions to constants, so that a hook call parses nothing.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -121,7 +121,7 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// Where each program keeps its aliases.
+/// Returns the constants for the location of each program's aliases.
 fn aliases(table: &Value) -> Result<String, Box<dyn Error>> {
     let mut aliases = String::new();
     for (program, kept) in table.as_table().ok_or("`aliases` is no table")? {

@@ -1,5 +1,5 @@
-//! `roleos up` between an agent and its model, with a tap on each side: what the agent sent and what the model received
-//! must be equal, body byte for byte, headers but for the host and those that end at a hop.
+//! `roleos up` between an agent and its model, with a tap on each side: the requests that the agent sent and that the
+//! model received must be equal, the body byte for byte, the headers except for the host and those that end at a hop.
 
 use std::fs;
 use std::io::{self, Read, Write as _};
@@ -16,7 +16,7 @@ use crate::serving;
 /// Headers that end at a hop.
 const HOP: [&str; 4] = ["host", "connection", "keep-alive", "transfer-encoding"];
 
-/// The gateway and its taps; it ends with this value.
+/// The gateway and its taps, which end when dropped.
 #[derive(Debug)]
 pub(crate) struct Between {
     child: Child,
@@ -54,12 +54,12 @@ impl Between {
         })
     }
 
-    /// What the agent is to take for its model.
+    /// Returns the URL that the agent uses for its model.
     pub(crate) fn base_url(&self) -> String {
         format!("http://{}", self.agent.address)
     }
 
-    /// Compares the two sides and looks for the session in the receipts. Says how many requests there were.
+    /// Compares the two sides and searches for the session in the receipts. Returns the number of requests.
     pub(crate) fn check(&self) -> Result<String> {
         let (sent, received) = (self.agent.requests()?, self.model.requests()?);
         if sent.is_empty() {
@@ -99,7 +99,7 @@ impl Between {
     }
 }
 
-/// One request as it was on the wire.
+/// One request from the wire.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Request {
     first: String,
@@ -107,10 +107,10 @@ struct Request {
     body: Vec<u8>,
 }
 
-/// What came by one connection.
+/// Bytes of one connection.
 type Heard = Arc<Mutex<Vec<u8>>>;
 
-/// Passes connections on and keeps what clients send.
+/// A proxy that keeps the bytes of its clients.
 #[derive(Debug)]
 struct Tap {
     address: SocketAddr,
@@ -179,7 +179,7 @@ fn relay(client: TcpStream, target: SocketAddr, heard: &Mutex<Vec<u8>>) -> io::R
     }
 }
 
-/// The first request in these bytes, and what is behind it.
+/// Parses the first request in these bytes, and returns the rest.
 fn request(bytes: &[u8]) -> Option<(Request, &[u8])> {
     let end = bytes.windows(4).position(|part| part == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(bytes.get(..end)?).into_owned();
@@ -204,7 +204,7 @@ fn request(bytes: &[u8]) -> Option<(Request, &[u8])> {
     };
     let mut headers: Vec<_> = all
         .iter()
-        // A body that came in chunks goes on with its length.
+        // A chunked body is passed on with its length.
         .filter(|(name, _)| !HOP.contains(&name.as_str()) && name != "content-length")
         .cloned()
         .collect();

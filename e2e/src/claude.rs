@@ -11,7 +11,7 @@ use crate::model::Model;
 use crate::place::{self, Place};
 use crate::story::{self, Hands, Scene, Story};
 
-/// The story in its tools' shapes.
+/// Returns the story in the shapes of its tools.
 fn scenes(place: &Place) -> Vec<Scene> {
     let edit = |file: &str, old: &str, new: &str| {
         let file = place.repository().join(file);
@@ -31,7 +31,7 @@ fn scenes(place: &Place) -> Vec<Scene> {
     })
 }
 
-/// Plays the story; returns what Claude Code said of the run.
+/// Runs the story; returns Claude Code's report on the run.
 pub(crate) fn run(place: &Arc<Place>, program: &Path) -> Result<Value> {
     let scenes = scenes(place);
     let (script, trouble) = Story::new(place, &scenes);
@@ -47,7 +47,7 @@ pub(crate) fn run(place: &Arc<Place>, program: &Path) -> Result<Value> {
     serde_json::from_str(&text).map_err(|error| Failure::of("Claude Code printed no JSON", error))
 }
 
-/// Runs one session in print mode against the model at `base_url`; returns what it printed.
+/// Runs one session in print mode against the model at `base_url`; returns its output.
 pub(crate) fn talk(place: &Place, program: &Path, base_url: &str, prompt: &str) -> Result<String> {
     place::output(
         place

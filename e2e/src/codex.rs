@@ -14,7 +14,7 @@ use crate::model::Model;
 use crate::place::{self, Place};
 use crate::story::{self, Hands, Scene, Story};
 
-/// The story with the one tool that Codex has for all of it.
+/// Returns the story with Codex's only tool.
 fn scenes() -> Vec<Scene> {
     let shell = |command: &str| ("exec_command", json!({ "cmd": command }));
     story::scenes(Hands {
@@ -24,7 +24,7 @@ fn scenes() -> Vec<Scene> {
     })
 }
 
-/// Codex's own settings, with a model that is scripted.
+/// Returns Codex's own settings, with a scripted model.
 fn settings(base_url: &str) -> String {
     format!(
         "model = \"scripted\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\n\
@@ -44,8 +44,8 @@ fn append(home: &Path, text: &str) -> Result<()> {
         .map_err(|error| Failure::of(format!("cannot write `{}`", file.display()), error))
 }
 
-/// Trusts the installed hooks as a person does under `/hooks`: Codex itself is asked what it would trust, and that is
-/// written where it keeps it. `roleos doctor` has to notice the difference.
+/// Trusts the installed hooks as a person does under `/hooks`: Codex itself returns the hash that it would trust,
+/// which is written to its settings. `roleos doctor` must detect the difference.
 fn trust(place: &Place, program: &Path) -> Result<()> {
     let doctor = || place.command(&place.roleos).arg("doctor").output();
     let told = doctor().map_err(|error| Failure::of("cannot start `roleos doctor`", error))?;
@@ -73,7 +73,7 @@ fn trust(place: &Place, program: &Path) -> Result<()> {
     place.roleos(&["doctor"]).map(drop)
 }
 
-/// What Codex says of the hooks in the repository.
+/// Returns Codex's list of the hooks in the repository.
 fn hooks(place: &Place, program: &Path) -> Result<Vec<Value>> {
     let failed = |error: std::io::Error| Failure::of("cannot talk to `codex app-server`", error);
     let mut server = place
@@ -111,7 +111,7 @@ fn hooks(place: &Place, program: &Path) -> Result<Vec<Value>> {
         .ok_or_else(|| Failure::new(format!("Codex lists no hooks: {answer:?}")))
 }
 
-/// Plays the story; returns what Codex printed.
+/// Runs the story; returns the output of Codex.
 pub(crate) fn run(place: &Arc<Place>, program: &Path) -> Result<String> {
     let scenes = scenes();
     let (script, trouble) = Story::new(place, &scenes);
@@ -125,7 +125,7 @@ pub(crate) fn run(place: &Arc<Place>, program: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Runs one session in exec mode against the model, with the hooks trusted; returns what it printed.
+/// Runs one session in exec mode against the model, with the hooks trusted; returns its output.
 pub(crate) fn talk(place: &Place, program: &Path, model: &Model, prompt: &str) -> Result<String> {
     append(&place.path("home/.codex"), &settings(&model.base_url()))?;
     trust(place, program)?;

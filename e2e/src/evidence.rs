@@ -1,4 +1,4 @@
-//! What the session must leave behind: a valid bundle that tells the whole story.
+//! Evidence that the session must leave: a valid bundle with the whole story.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::failure::{Failure, Result};
 use crate::place::Place;
 
-/// Sealing goes on after the agent has ended; this long is waited for it.
+/// Time limit for sealing, which continues after the agent has ended.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the replay must show, whichever agent it was.
+/// Texts that the replay must contain, for any agent.
 const STORY: &[&str] = &[
     "The test fails. Mend it, commit and push.",
     "cargo test",
@@ -23,7 +23,7 @@ const STORY: &[&str] = &[
     "The outcome agrees with the test log",
 ];
 
-/// Waits for the bundle, verifies it, and holds its replay against the story; returns the replay.
+/// Waits for the bundle, verifies it, and compares its replay with the story; returns the replay.
 pub(crate) fn check(place: &Place, agent: &str) -> Result<String> {
     let file = wait_for_bundle(place)?;
     place.roleos(&["witness", "verify", &file])?;
@@ -39,7 +39,7 @@ pub(crate) fn check(place: &Place, agent: &str) -> Result<String> {
     Ok(replay)
 }
 
-/// The file of the newest bundle, once there is one.
+/// Returns the file of the newest bundle, once there is one.
 fn wait_for_bundle(place: &Place) -> Result<String> {
     let begun = Instant::now();
     loop {

@@ -1,7 +1,7 @@
-//! A minute of load on `roleos up` while its upstream is killed and started again in the middle: everybody gets an end,
-//! every request has exactly one receipt that says the same, and nothing stays open.
+//! A minute of load on `roleos up` while its upstream is killed and restarted in the middle: every request ends,
+//! every request has exactly one receipt that agrees, and nothing stays open.
 //!
-//! The upstream is this program as a process of its own, so that `SIGKILL` means what it means to a user.
+//! The upstream is this program as a separate process, so that `SIGKILL` has the same effect as for a user.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -18,22 +18,22 @@ use serde_json::Value;
 use crate::failure::{Failure, Result};
 use crate::{place, serving};
 
-/// Clients at the same time.
+/// Number of simultaneous clients.
 const CLIENTS: usize = 32;
 
-/// Nobody waits longer than this for the next byte.
+/// Time limit of a client for the next byte.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// What a client saw of one request.
+/// A client's view of one request.
 #[derive(Clone, Debug)]
 struct Seen {
     id: String,
     status: u16,
-    /// Whether the answer came to its end.
+    /// Set if the answer was complete.
     whole: bool,
 }
 
-/// A process that is killed with this value.
+/// A process that is killed when dropped.
 struct Mortal(Child);
 
 impl Drop for Mortal {
@@ -43,7 +43,7 @@ impl Drop for Mortal {
     }
 }
 
-/// Plays it, for so many seconds; returns what happened.
+/// Runs the load for this many seconds; returns a report.
 pub(crate) fn run(roleos: &Path, seconds: u64) -> Result<String> {
     let folder = tempfile::tempdir().map_err(|error| Failure::of("cannot make a folder", error))?;
     let upstream = free()?;
@@ -116,7 +116,8 @@ fn start_upstream(address: SocketAddr) -> Result<Mortal> {
     Ok(child)
 }
 
-/// Asks again and again, whole answers and streams in turns, and gives every request a name that its receipt will have.
+/// Sends requests repeatedly, whole answers and streams in turns, and gives every request an id that its receipt will
+/// have.
 fn client(
     gateway: SocketAddr,
     number: usize,
@@ -146,7 +147,7 @@ fn client(
         ask(&mut reader, gateway, &id, streams).map_err(lost)?;
         let (status, whole) = answer(&mut reader).map_err(lost)?;
         waiting.fetch_sub(1, Ordering::SeqCst);
-        // What broke off in the middle has ended its connection; nothing else may.
+        // A response that broke off has ended its connection; no other may.
         if whole {
             connection = Some(reader);
         } else if !streams {
@@ -184,7 +185,7 @@ fn ask(
     reader.get_mut().write_all(text.as_bytes())
 }
 
-/// The status, and whether the body came to its end. Silence is an error.
+/// Returns the status, and `true` if the body was complete. Silence is an error.
 fn answer(reader: &mut BufReader<TcpStream>) -> io::Result<(u16, bool)> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
@@ -218,7 +219,7 @@ fn answer(reader: &mut BufReader<TcpStream>) -> io::Result<(u16, bool)> {
     }
 }
 
-/// Reads chunks to the last; false when the connection ends before it.
+/// Reads chunks to the last; `false` if the connection ends before it.
 fn chunks(reader: &mut BufReader<TcpStream>) -> io::Result<bool> {
     loop {
         let mut line = String::new();
@@ -236,7 +237,7 @@ fn chunks(reader: &mut BufReader<TcpStream>) -> io::Result<bool> {
     }
 }
 
-/// Waits until the gateway has nothing under way any more, beside the one who asks.
+/// Waits until the gateway has no open request except the one of this check.
 fn closed(gateway: SocketAddr) -> Result<()> {
     let since = Instant::now();
     loop {
@@ -269,7 +270,7 @@ fn metrics(gateway: SocketAddr) -> io::Result<String> {
     Ok(answer)
 }
 
-/// Asks the gateway to end; says after how many milliseconds it has.
+/// Asks the gateway to end; returns the milliseconds until it has.
 fn end(child: &mut Child) -> Result<u128> {
     let since = Instant::now();
     place::output(Command::new("kill").arg(child.id().to_string()))?;
@@ -286,7 +287,7 @@ fn end(child: &mut Child) -> Result<u128> {
     Err(Failure::new("it did not end within 5 s"))
 }
 
-/// Every request has exactly one receipt, which says the same.
+/// Checks that every request has exactly one receipt, which agrees.
 fn compare(seen: &[Seen], log: &Path) -> Result<String> {
     let text = fs::read_to_string(log).map_err(|error| Failure::of("no receipts", error))?;
     let mut receipts: HashMap<String, Value> = HashMap::new();
@@ -342,7 +343,7 @@ fn compare(seen: &[Seen], log: &Path) -> Result<String> {
     ))
 }
 
-/// Being the upstream: answers whole or in three pieces, until it is killed.
+/// Runs the upstream: answers whole or in three pieces, until it is killed.
 pub(crate) fn be_upstream(address: SocketAddr) -> Result<()> {
     let failed = |error: io::Error| Failure::of("the upstream cannot listen", error);
     let listener = TcpListener::bind(address).map_err(failed)?;

@@ -1,7 +1,7 @@
 //! The real coding agents, run offline against a scripted model, with the installed hook in between.
 //!
-//! Nothing is simulated but the model: the agents come from npm at pinned versions, the hook is installed by
-//! `roleos init`, a person approves at a terminal, the push goes to a real repository, and the session ends as a bundle.
+//! Only the model is simulated: the agents come from npm at pinned versions, the hook is installed by `roleos init`,
+//! a person approves at a terminal, the push goes to a real repository, and the session ends as a bundle.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     code
 }
 
-/// Says how a part ended.
+/// Reports the end of a part.
 fn told(part: &str, ended: Result<String>) -> ExitCode {
     match ended {
         Ok(shown) => {
@@ -97,7 +97,7 @@ fn told(part: &str, ended: Result<String>) -> ExitCode {
     }
 }
 
-/// One agent's story, from the installation to the evidence; returns the replay.
+/// Runs one agent's story, from the installation to the evidence; returns the replay.
 fn play(arguments: &Arguments, agent: &str) -> Result<String> {
     if arguments.prove {
         return proved(arguments, agent).map(|()| String::new());
@@ -138,9 +138,9 @@ fn play(arguments: &Arguments, agent: &str) -> Result<String> {
     Ok(shown)
 }
 
-/// Runs an agent in the box of `roleos prove`.
+/// Runs an agent in the sandbox of `roleos prove`.
 fn proved(arguments: &Arguments, agent: &str) -> Result<()> {
-    // Programs lie in `bin` or `node_modules/.bin` of the folder that the box needs.
+    // Programs are in `bin` or `node_modules/.bin` of the directory that the sandbox needs.
     let folder = match agent {
         MINI => arguments.mini.ancestors().nth(2),
         _ => arguments.programs.ancestors().nth(2),
@@ -149,7 +149,7 @@ fn proved(arguments: &Arguments, agent: &str) -> Result<()> {
     proved::check(&place, agent, folder.unwrap_or(Path::new(".")))
 }
 
-/// What the hook saw and said, beside what went wrong.
+/// Adds the hook's journal to a failure.
 fn with_journal(place: &Place, failure: &Failure) -> Failure {
     let mut text = failure.to_string();
     for entry in std::fs::read_dir(place.repository().join(".role-os/sessions"))

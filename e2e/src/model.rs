@@ -1,9 +1,9 @@
-//! A model that says what a script tells it, in the wire formats of the real ones. Listens on loopback only.
+//! A model that follows a script, in the wire formats of the real ones. Listens on loopback only.
 //!
-//! Anthropic Messages for Claude Code and OpenAI Responses for Codex, both as event streams; OpenAI Chat Completions for
-//! agents without a stream. What the agent answers to a
-//! call is handed to the script, which decides the next turn; a turn that is asked for twice is said again, not played
-//! again, because agents repeat a request when a connection breaks.
+//! Anthropic Messages for Claude Code and OpenAI Responses for Codex, both as event streams; OpenAI Chat Completions
+//! for agents without a stream. The agent's answer to a call is passed to the script, which decides the next turn; a
+//! turn that is requested twice is repeated, not decided again, because agents repeat a request when a connection
+//! breaks.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,27 +18,27 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Result};
 
-/// What the model does next.
+/// Next action of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Turn {
     /// It calls a tool.
     Call {
-        /// The tool's name.
+        /// Name of the tool.
         tool: &'static str,
-        /// Its arguments.
+        /// Arguments of the call.
         input: Value,
     },
-    /// It says something, and its turn is over.
+    /// It returns a text, and its turn is over.
     Say(String),
 }
 
-/// Decides the turns.
+/// Script that decides the turns.
 pub(crate) trait Script: Send + Sync + 'static {
-    /// The next turn, after these answers to the calls so far.
+    /// Returns the next turn, after these answers to the calls so far.
     fn next(&self, answers: &[String]) -> Turn;
 }
 
-/// A model that is listening.
+/// A listening model.
 #[derive(Debug)]
 pub(crate) struct Model {
     address: SocketAddr,
@@ -72,17 +72,17 @@ impl Model {
         Ok(Self { address, answers })
     }
 
-    /// Where it listens.
+    /// Returns its address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same, as a URL.
+    /// Returns its address as a URL.
     pub(crate) fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What the agent answered to each call.
+    /// Returns the agent's answers to each call.
     pub(crate) fn answers(&self) -> Vec<String> {
         self.answers
             .lock()
@@ -124,7 +124,7 @@ async fn answer(State(stage): State<Arc<Stage>>, uri: Uri, body: Bytes) -> Respo
 }
 
 impl Stage {
-    /// The turn after `answers`, played once.
+    /// Returns the turn after `answers`, which is decided once.
     fn turn(&self, answers: &[String]) -> Turn {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = said.get(answers.len()) {
@@ -137,7 +137,8 @@ impl Stage {
     }
 }
 
-/// Anthropic's shape. A request without the shell tool is a side question (a title, a summary) and gets a word.
+/// Answers in Anthropic's format. A request without the shell tool is a side question (a title, a summary) and gets a
+/// short text.
 fn messages(stage: &Stage, request: &Value) -> Vec<Value> {
     let answers = blocks(request, "tool_result", "content");
     let turn = if offers(request, "Bash") {
@@ -170,7 +171,7 @@ fn messages(stage: &Stage, request: &Value) -> Vec<Value> {
     ]
 }
 
-/// `OpenAI`'s shape.
+/// Answers in `OpenAI`'s format.
 fn responses(stage: &Stage, request: &Value) -> Vec<Value> {
     let items = request.get("input").and_then(Value::as_array);
     let answers: Vec<String> = items
@@ -199,7 +200,7 @@ fn responses(stage: &Stage, request: &Value) -> Vec<Value> {
     ]
 }
 
-/// `OpenAI`'s older shape, as one answer.
+/// Answers in `OpenAI`'s older format, as one response.
 fn chat(stage: &Stage, request: &Value) -> Value {
     let messages = request.get("messages").and_then(Value::as_array);
     let answers: Vec<String> = messages
@@ -237,7 +238,7 @@ fn offers(request: &Value, tool: &str) -> bool {
         .any(|offered| offered.get("name").and_then(Value::as_str) == Some(tool))
 }
 
-/// The text of all blocks of one kind in the conversation.
+/// Returns the text of all blocks of one kind in the conversation.
 fn blocks(request: &Value, kind: &str, field: &str) -> Vec<String> {
     let messages = request.get("messages").and_then(Value::as_array);
     messages
@@ -250,7 +251,7 @@ fn blocks(request: &Value, kind: &str, field: &str) -> Vec<String> {
         .collect()
 }
 
-/// A text, or the texts of a list of parts.
+/// Returns a text, or the texts of a list of parts.
 fn text_of(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),

@@ -1,4 +1,4 @@
-//! A person at a terminal: types the approve line of a refusal and says yes.
+//! A person at a terminal: types the approve command of a refusal and confirms.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::failure::{Failure, Result};
 use crate::place::Place;
 
-/// The id in `roleos approve <id>` of a refusal.
+/// Returns the id in `roleos approve <id>` of a refusal.
 pub(crate) fn id_in(refusal: &str) -> Option<String> {
     let (_, rest) = refusal.split_once("roleos approve ")?;
     let id: String = rest
@@ -17,7 +17,7 @@ pub(crate) fn id_in(refusal: &str) -> Option<String> {
     (!id.is_empty()).then_some(id)
 }
 
-/// Approves on a terminal of its own (`script` of util-linux gives one) and returns what the person saw.
+/// Approves on a separate terminal (by `script` of util-linux) and returns the output that the person saw.
 pub(crate) fn approves(place: &Arc<Place>, id: &str) -> Result<String> {
     let line = format!("{} approve {id}", place.roleos.display());
     let mut child = place

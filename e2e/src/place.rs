@@ -1,4 +1,4 @@
-//! A throw-away place for one run: a home, a repository with a failing test, a bare repository to push to.
+//! A temporary place for one run: a home, a repository with a failing test, a bare repository to push to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,21 +8,21 @@ use tempfile::TempDir;
 
 use crate::failure::{Failure, Result};
 
-/// The bug that the agent is asked to mend.
+/// The bug that the agent must fix.
 const BROKEN: &str = "pub fn add(a: u32, b: u32) -> u32 {\n    a - b\n}\n";
 const TEST: &str = "#[test]\nfn adds() {\n    assert_eq!(place::add(2, 2), 4);\n}\n";
 const MANIFEST: &str = "[package]\nname = \"place\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
 
-/// The place; it is removed when dropped.
+/// A place, which is removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     whole: TempDir,
-    /// The `roleos` under test.
+    /// Path of the `roleos` under test.
     pub(crate) roleos: PathBuf,
 }
 
 impl Place {
-    /// Makes one, with the first commit already pushed.
+    /// Creates a place, with the first commit already pushed.
     pub(crate) fn new(roleos: &Path) -> Result<Self> {
         let whole = tempfile::Builder::new()
             .prefix("e2e-")
@@ -35,7 +35,7 @@ impl Place {
         for directory in ["home", "repository/src", "repository/tests"] {
             make(&place.path(directory))?;
         }
-        // Codex runs commands in a login shell, which sets a path of its own.
+        // Codex runs commands in a login shell, which sets its own path.
         let tools = std::env::home_dir().unwrap_or_default().join(".cargo/bin");
         let profile = format!("export PATH={}:$PATH\n", tools.display());
         put(&place.path("home/.bash_profile"), &profile)?;
@@ -64,17 +64,17 @@ impl Place {
         Ok(place)
     }
 
-    /// Something in the place.
+    /// Returns a path in the place.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.whole.path().join(name)
     }
 
-    /// The repository in which the agent works.
+    /// Returns the repository in which the agent works.
     pub(crate) fn repository(&self) -> PathBuf {
         self.path("repository")
     }
 
-    /// How many commits arrived in the repository to push to.
+    /// Returns the number of commits that arrived in the repository to push to.
     pub(crate) fn arrived(&self) -> Result<usize> {
         let there = self.path("there.git");
         let count = self.git(&[
@@ -89,7 +89,7 @@ impl Place {
         })
     }
 
-    /// A program in the repository, with the throw-away home and nothing of an agent's environment.
+    /// Returns a command in the repository, with the temporary home and without an agent's environment.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -99,7 +99,7 @@ impl Place {
             .env_remove("CLAUDECODE")
             .env_remove("AI_AGENT")
             .env_remove("CLAUDE_CODE_ENTRYPOINT");
-        // A home of its own would hide the toolchain of the person who runs this.
+        // The temporary home would hide the user's toolchain.
         if let Some(home) = std::env::home_dir() {
             for (variable, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
                 command.env(variable, home.join(folder));
@@ -108,18 +108,18 @@ impl Place {
         command
     }
 
-    /// `roleos` in the repository; its standard output.
+    /// Runs `roleos` in the repository; returns its standard output.
     pub(crate) fn roleos(&self, arguments: &[&str]) -> Result<String> {
         output(self.command(&self.roleos).args(arguments))
     }
 
-    /// git in the repository, as its user runs it; its standard output.
+    /// Runs git in the repository as its user; returns its standard output.
     pub(crate) fn git(&self, arguments: &[&str]) -> Result<String> {
         output(self.command("git").args(arguments))
     }
 }
 
-/// Runs it and returns its standard output; anything but success is a failure that shows what it printed.
+/// Runs a command and returns its standard output; anything but success is a failure with the output.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let line = format!("{command:?}");
     let Output {

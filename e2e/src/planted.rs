@@ -1,8 +1,9 @@
 //! Powers that one session plants for the next, and a program that it plants in git's configuration.
 //!
-//! Session A tries to bring a grant and other hook settings by recursive copies, through git's index, by an archive on the
-//! standard input and by code. Session B must still be refused its push and still have its hook. A filter in `.git/config` waits all the while; `roleos` never
-//! starts it, although it takes the diff of both sessions.
+//! Session A tries to plant a grant and other hook settings by recursive copies, through git's index, by an archive
+//! on the standard input and by code. Session B's push must still be refused, and its hook must still be active. A
+//! filter in `.git/config` is present throughout; `roleos` never starts it, although it takes the diff of both
+//! sessions.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,16 +20,16 @@ use crate::model::Model;
 use crate::place::{self, Place};
 use crate::story::{self, Outcome, Scene, Story};
 
-/// A grant of everything that the scenes try.
+/// Grant of everything that the scenes try.
 const GRANT: &str = "{\"git:push\":{\"granted\":true}}\n";
 
-/// Writes other settings for the agent, by a path that stands nowhere in it.
+/// Command that writes other settings for the agent, by a path that is not literal in it.
 const CODE: &str = "python3 -c \"open('.cl' + 'aude/settings.loc' + 'al.json', 'w').write('{}')\"";
 
-/// How long the seal of both sessions is waited for.
+/// Time limit for the seal of both sessions.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Plays both sessions.
+/// Runs both sessions.
 pub(crate) fn check(place: &Arc<Place>, program: &Path) -> Result<()> {
     place.roleos(&["init", "--agent", "claude"])?;
     let marks = plant_filter(place)?;
@@ -49,7 +50,7 @@ pub(crate) fn check(place: &Arc<Place>, program: &Path) -> Result<()> {
         return Err(Failure::new("session A changed the hook's settings"));
     }
     play(place, program, &[push()])?;
-    // As if a script of session A had written the file, out of every tool's sight.
+    // As if a script of session A had written the file, out of sight of every tool.
     let planted = repository.join(".claude/role-os/capabilities.json");
     place::make(planted.parent().unwrap_or(&repository))?;
     place::put(&planted, GRANT)?;
@@ -80,7 +81,7 @@ fn plant_archive(place: &Place) -> Result<()> {
     place::output(&mut tar).map(drop)
 }
 
-/// Both replacements that ran in session A are in its journal.
+/// Checks that both replacements that ran in session A are in its journal.
 fn check_restored(place: &Place) -> Result<()> {
     let folder = place.repository().join(".role-os/sessions");
     let entries = fs::read_dir(folder).map_err(|error| Failure::of("no journals", error))?;
@@ -155,7 +156,7 @@ fn first_session(place: &Place) -> Result<Vec<Scene>> {
             "cp -r y/. .claude/",
             Outcome::Refused,
         ),
-        // No reading of the command tells what these bring; what they did is undone.
+        // No analysis of the command can tell the result of these; their effect is undone.
         bash(
             "replace the hook by an archive",
             "cat z.tar | tar x",
@@ -172,7 +173,7 @@ struct Marks {
     by_anyone: PathBuf,
 }
 
-/// Puts a filter for every file into the repository's configuration. It tells whether `roleos` is above it.
+/// Puts a filter for every file into the repository's configuration. It records if `roleos` is above it.
 fn plant_filter(place: &Place) -> Result<Marks> {
     let marks = Marks {
         by_roleos: place.path("filter-by-roleos"),

@@ -1,5 +1,5 @@
-//! The real agents as subjects of `roleos prove`: in the box, under supervision, with the model and the hook behind
-//! sockets. Each solves a task, is refused a push, and leaves a bundle that says so.
+//! The real agents as subjects of `roleos prove`: in the sandbox, under supervision, with the model and the hook
+//! behind sockets. Each solves a task, has a push refused, and leaves a bundle with both.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const MEND: &str = "printf 'twice() { echo $(($1 * 2)); }\\n' >> lib.sh";
 const PUSH: &str = "git push origin main";
 const END: &str = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
 
-/// Makes a repository with one fault that a commit mends, and its suite.
+/// Creates a repository with one bug that a commit fixes, and its suite.
 fn suite(place: &Place) -> Result<()> {
     let source = place.path("source");
     place::make(&source.join("tests"))?;
@@ -62,7 +62,7 @@ fn suite(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Runs the agent over the suite against a scripted model; `folder` holds its programs.
+/// Runs the agent over the suite against a scripted model; `folder` contains its programs.
 pub(crate) fn check(place: &Arc<Place>, agent: &str, folder: &Path) -> Result<()> {
     suite(place)?;
     let call = |command: &str| match agent {
@@ -137,7 +137,7 @@ pub(crate) fn check(place: &Arc<Place>, agent: &str, folder: &Path) -> Result<()
     Ok(())
 }
 
-/// The record of the only trial.
+/// Returns the record of the only trial.
 fn trial(place: &Place, report: &Value) -> Result<Value> {
     let text = |pointer: &str| {
         report
@@ -156,7 +156,7 @@ fn trial(place: &Place, report: &Value) -> Result<Value> {
         .map_err(|error| Failure::of("`roleos prove show` printed no JSON", error))
 }
 
-/// Holds the report, the trial and the list of bundles against what must have happened.
+/// Compares the report, the trial and the list of bundles with the expected events.
 fn hold(agent: &str, report: &Value, trial: &Value, evidence: &str) -> Result<()> {
     let expect = |what: &str, holds: bool| match holds {
         true => Ok(()),

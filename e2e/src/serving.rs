@@ -1,4 +1,4 @@
-//! Starting `roleos up` and hearing where it listens.
+//! Start of `roleos up`, and its address.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Result};
 
-/// Starts it with these words before `up`, on a free port.
+/// Starts it with these arguments before `up`, on a free port.
 pub(crate) fn start(command: &mut Command) -> Result<(Child, SocketAddr)> {
     let mut child = command
         .args(["--json", "up", "--listen", "127.0.0.1:0"])

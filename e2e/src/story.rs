@@ -1,6 +1,6 @@
-//! What the scripted model does, whichever agent it speaks through, and what each call must come to.
+//! Actions of the scripted model, for any agent, and the expected result of each call.
 //!
-//! A failing test is mended, the work is committed, a push is refused, approved once by a person, made, and refused
+//! A failing test is fixed, the work is committed, a push is refused, approved once by a person, made, and refused
 //! again; then the model tries to grant itself the push and to take the hook out of the settings.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::model::{Script, Turn};
 use crate::person;
 use crate::place::Place;
 
-/// What a call must come to.
+/// Expected result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It ran.
@@ -26,29 +26,29 @@ pub(crate) enum Outcome {
 /// One call of the story.
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
-    /// For people.
+    /// Description for people.
     pub(crate) what: &'static str,
-    /// The agent's tool.
+    /// Tool of the agent.
     pub(crate) tool: &'static str,
-    /// What it is given.
+    /// Input of the tool.
     pub(crate) input: Value,
-    /// How it must end.
+    /// Expected result.
     pub(crate) outcome: Outcome,
-    /// A person approves the refusal before this call.
+    /// Set if a person approves the refusal before this call.
     pub(crate) after_approval: bool,
 }
 
-/// What an agent's tools make of the story.
+/// Calls of the story in an agent's tools.
 pub(crate) struct Hands<'a> {
     /// A call that runs a command.
     pub(crate) shell: &'a dyn Fn(&str) -> (&'static str, Value),
-    /// A call that mends the bug.
+    /// A call that fixes the bug.
     pub(crate) mend: (&'static str, Value),
-    /// A call that would take the hook out of the agent's settings.
+    /// A call that would remove the hook from the agent's settings.
     pub(crate) unhook: (&'static str, Value),
 }
 
-/// The calls, in order.
+/// Returns the calls, in order.
 pub(crate) fn scenes(hands: Hands<'_>) -> Vec<Scene> {
     use Outcome::{Refused, Runs};
     let scene = |what, (tool, input): (&'static str, Value), outcome| Scene {
@@ -83,7 +83,7 @@ pub(crate) fn scenes(hands: Hands<'_>) -> Vec<Scene> {
 pub(crate) struct Story {
     place: Arc<Place>,
     scenes: Vec<Scene>,
-    /// What went wrong while a person approved; there is nobody to tell inside the model.
+    /// Failure of the approval, which cannot be reported from inside of the model.
     trouble: Arc<Mutex<Option<String>>>,
 }
 
@@ -125,7 +125,7 @@ impl Script for Story {
     }
 }
 
-/// Holds what came of each call against the story.
+/// Compares the result of each call with the story.
 pub(crate) fn check(scenes: &[Scene], answers: &[String]) -> Result<()> {
     for (index, scene) in scenes.iter().enumerate() {
         let answer = answers.get(index).map_or("(no answer)", String::as_str);

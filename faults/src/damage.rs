@@ -1,4 +1,4 @@
-//! Torn and flipped bytes in every file that Role OS keeps. The gate must stay closed, and no reader may crash.
+//! Torn and flipped bytes in every file that Role OS stores. The gate must stay closed, and no reader may crash.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use crate::Options;
 use crate::place::{Place, Result, failed};
 use crate::report::{Finding, Row};
 
-/// A way in which a file is damaged.
+/// Kind of damage to a file.
 type Way = (&'static str, fn(&mut Vec<u8>));
 
-/// All of them.
+/// All kinds of damage.
 const WAYS: &[Way] = &[
     ("a bit flipped", |bytes| {
         let middle = bytes.len() / 2;
@@ -29,7 +29,7 @@ const WAYS: &[Way] = &[
     }),
 ];
 
-/// Commands that read what was damaged.
+/// Commands that read damaged files.
 const READERS: &[&[&str]] = &[
     &["--json", "ledger", "verify"],
     &["--json", "specialist", "status"],

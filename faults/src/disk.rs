@@ -1,4 +1,5 @@
-//! Disks that are full, have no inode left or are mounted read-only: a small tmpfs, where the system lets us mount one.
+//! Disks that are full, have no inode left or are mounted read-only: a small tmpfs, if the system permits mounting
+//! one.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -19,7 +20,7 @@ const LEFT: &[usize] = &[0, 4096, 8192, 16_384, 32_768, 65_536];
 /// Inodes that are left when the command starts.
 const INODES: &[usize] = &[0, 1, 2, 4, 8];
 
-/// A tmpfs that is taken away again.
+/// A tmpfs that is unmounted when dropped.
 #[derive(Debug)]
 pub(crate) struct Mounted(PathBuf);
 
@@ -34,7 +35,7 @@ impl Mounted {
         }
     }
 
-    /// Leaves so many bytes.
+    /// Fills the disk up to this many bytes.
     pub(crate) fn fill(&self, left: usize) -> Result<()> {
         let path = self.0.join("filler");
         failed("cannot make a folder", fs::create_dir_all(&path))?;
@@ -46,7 +47,7 @@ impl Mounted {
         failed("cannot fill the disk", fs::remove_file(reserve))
     }
 
-    /// Takes away what fills it.
+    /// Removes the filler.
     pub(crate) fn make_room(&self) {
         fs::remove_dir_all(self.0.join("filler")).ok();
     }
@@ -69,7 +70,7 @@ fn mount(words: &[&str], path: &std::path::Path) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// What is wrong with the disk.
+/// Fault of the disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wrong {
     Full,
@@ -124,7 +125,7 @@ pub(crate) fn disk(options: &Options, writer: &Writer, wrong: Wrong) -> Result<R
     Ok(row)
 }
 
-/// Leaves so many inodes.
+/// Uses up the inodes except for this many.
 fn crowd(mounted: &Mounted, left: usize) -> Result<()> {
     let path = mounted.0.join("filler");
     failed("cannot make a folder", fs::create_dir_all(&path))?;

@@ -25,21 +25,21 @@ mod upstreams;
 mod walk;
 mod writer;
 
-/// How much is tried.
+/// Extent of the trials.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The folder of `roleos` and `roleos-hook`.
+    /// Directory of `roleos` and `roleos-hook`.
     pub programs: PathBuf,
-    /// Every so-many-th call of the walk; 1 is all.
+    /// Stride of the walk over calls; 1 for all.
     pub stride: usize,
-    /// The time for the walk over failing calls; everything else takes what it takes.
+    /// Time of the walk over failing calls; everything else is not limited.
     pub time: Duration,
-    /// Only rows whose name contains this.
+    /// Text that the name of a row must contain.
     pub only: Option<String>,
 }
 
 impl Options {
-    /// Runs the same work on a few threads and adds up what they found.
+    /// Runs the same work on a few threads and sums their findings.
     pub(crate) fn together(
         &self,
         work: impl Fn() -> place::Result<Row> + Sync,
@@ -66,10 +66,10 @@ impl Options {
     }
 }
 
-/// Tries everything, and hands each row out when it is done.
+/// Runs everything, and passes each row to `each` when it is done.
 pub fn run(options: &Options, mut each: impl FnMut(&Row)) -> Report {
     let mut report = Report::default();
-    // A trial that could not be made is a finding, and the others are made.
+    // A trial that could not be run is a finding, and the others are run.
     let mut add = |fault: &str, subject: &str, row: place::Result<Row>| {
         let row = row.unwrap_or_else(|why| {
             let mut row = Row::new(fault, subject);

@@ -1,4 +1,5 @@
-//! A folder in which the programs run: made once per writer, kept, and put back before each trial. Decides nothing.
+//! A directory in which the programs run: created once per writer, saved, and restored before each trial. Decides
+//! nothing.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -12,13 +13,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A command that takes longer hangs.
+/// Time after which a command counts as hung.
 const TOO_LONG: Duration = Duration::from_secs(40);
 
-/// The result of everything here: a text for the person who started it.
+/// Result type with a text for the user.
 pub(crate) type Result<T> = std::result::Result<T, String>;
 
-/// Adds what was attempted to an error of the system.
+/// Adds the attempt to an error of the system.
 pub(crate) fn failed<T>(attempt: &str, result: io::Result<T>) -> Result<T> {
     result.map_err(|error| format!("{attempt}: {error}"))
 }
@@ -26,7 +27,7 @@ pub(crate) fn failed<T>(attempt: &str, result: io::Result<T>) -> Result<T> {
 /// One run of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Ran {
-    /// The exit code; `None` after a signal or when it hung.
+    /// Exit code; `None` after a signal or a hang.
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
     pub(crate) stdout: String,
@@ -38,19 +39,19 @@ impl Ran {
         serde_json::from_str(&self.stdout).unwrap_or(Value::Null)
     }
 
-    /// Returns `true` if a hook's answer stops the call, as the agent reads it.
+    /// Returns `true` if a hook's answer stops the call, in the agent's interpretation.
     pub(crate) fn is_denied(&self) -> bool {
         let decision = self.json();
         let decision = decision.pointer("/hookSpecificOutput/permissionDecision");
         self.code == Some(2) || decision.is_some_and(|decision| decision == "deny")
     }
 
-    /// Returns `true` if the program panicked, was aborted or hung; a kill by the trial is none of these.
+    /// Returns `true` if the program panicked, was aborted or hung, but not if the trial killed it.
     pub(crate) fn is_crash(&self) -> bool {
         self.code == Some(101) || (self.code.is_none() && self.signal != Some(9))
     }
 
-    /// The end of the error output, in one line.
+    /// Returns the end of the error output, in one line.
     pub(crate) fn complaint(&self) -> String {
         let line = self.stderr.lines().rev().find(|line| !line.is_empty());
         let line: String = line.unwrap_or_default().chars().take(160).collect();
@@ -71,13 +72,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Makes an empty place; `programs` holds `roleos` and `roleos-hook`.
+    /// Creates an empty place; `programs` contains `roleos` and `roleos-hook`.
     pub(crate) fn new(programs: &Path) -> Result<Self> {
         let folder = failed("cannot make a folder", TempDir::new())?;
         Self::at(programs, folder)
     }
 
-    /// Makes an empty place in this folder.
+    /// Creates an empty place in this directory.
     pub(crate) fn at(programs: &Path, owned: TempDir) -> Result<Self> {
         let place = Self {
             folder: owned.path().to_owned(),
@@ -103,7 +104,7 @@ impl Place {
         self.root().join(name)
     }
 
-    /// Writes a file of the workspace and the folders above it.
+    /// Writes a file of the workspace and creates its parent directories.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.path(name);
         let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
@@ -111,7 +112,7 @@ impl Place {
         failed(&format!("cannot write `{}`", path.display()), written)
     }
 
-    /// Reads a file of the workspace; one that is missing or no text is empty.
+    /// Reads a file of the workspace; one that is missing or not text is empty.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read(self.path(name)).map_or_else(
             |_| String::new(),
@@ -119,19 +120,19 @@ impl Place {
         )
     }
 
-    /// Keeps everything as it is now, for [`Place::restore`].
+    /// Saves the current state for [`Place::restore`].
     pub(crate) fn save(&self) -> Result<()> {
         let kept = copy(&self.folder, self.saved.path());
         failed("cannot keep the workspace", kept)
     }
 
-    /// Puts everything back to the last [`Place::save`].
+    /// Restores the state of the last [`Place::save`].
     pub(crate) fn restore(&self) -> Result<()> {
         let restored = empty(&self.folder).and_then(|()| copy(self.saved.path(), &self.folder));
         failed("cannot put the workspace back", restored)
     }
 
-    /// The files below `.role-os/` and `.claude/`, by their paths in the workspace.
+    /// Returns the files below `.role-os/` and `.claude/`, by their paths in the workspace.
     pub(crate) fn own_files(&self) -> Vec<String> {
         let mut found = Vec::new();
         for folder in [".role-os", ".claude"] {
@@ -144,14 +145,14 @@ impl Place {
         names
     }
 
-    /// The program that these words belong to: agents start `roleos-hook`.
+    /// Returns the program of these arguments: agents start `roleos-hook`.
     pub(crate) fn program(&self, words: &[&str]) -> PathBuf {
         let is_hook = words.first() == Some(&"hook");
         self.programs
             .join(if is_hook { "roleos-hook" } else { "roleos" })
     }
 
-    /// A command line in this workspace, away from the settings and marks of the person who runs it.
+    /// Returns a command in this workspace, independent of the user's settings and variables.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
@@ -165,20 +166,20 @@ impl Place {
         command
     }
 
-    /// Runs the program of these words to its end.
+    /// Runs the program of these arguments to its end.
     pub(crate) fn roleos(&self, words: &[&str], input: &str) -> Result<Ran> {
         let mut command = self.command(&self.program(words));
         command.args(words);
         self.run(command, input)
     }
 
-    /// Runs a command to its end, or kills it when it hangs.
+    /// Runs a command to its end, or kills it if it hangs.
     pub(crate) fn run(&self, command: Command, input: &str) -> Result<Ran> {
         Started::new(command, input)?.wait(TOO_LONG)
     }
 }
 
-/// A program that runs, with its output in files so that no pipe can block it.
+/// A running program, with its output in files so that no pipe can block it.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) child: Child,
@@ -206,7 +207,7 @@ impl Started {
         })
     }
 
-    /// Waits for the end, at most so long.
+    /// Waits for the end, up to a time limit.
     pub(crate) fn wait(mut self, most: Duration) -> Result<Ran> {
         let started = Instant::now();
         let mut pause = Duration::from_millis(1);
@@ -248,7 +249,7 @@ fn list(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Removes everything in a folder; the folder itself may be a mount and stays.
+/// Removes everything in a directory; the directory itself may be a mount and stays.
 fn empty(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -260,7 +261,7 @@ fn empty(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies what is in one folder into another that is there.
+/// Copies the content of one directory into another existing one.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mode = fs::metadata(from)?.permissions().mode();
     fs::set_permissions(to, fs::Permissions::from_mode(mode | 0o700))?;

@@ -1,4 +1,4 @@
-//! The table: what was tried, and what it cost.
+//! The table of trials with their findings.
 
 use std::fmt;
 
@@ -9,37 +9,36 @@ use serde::Serialize;
 pub struct Row {
     /// The kind of fault.
     pub fault: String,
-    /// The command or file that was hit.
+    /// Command or file that was hit.
     pub subject: String,
-    /// Trials that ran.
+    /// Number of trials that ran.
     pub tried: u64,
-    /// Acknowledged records that were gone or doubled afterwards.
+    /// Number of acknowledged records that were gone or duplicated afterwards.
     pub lost: u64,
-    /// Gated calls that were not refused.
+    /// Number of gated calls that were not refused.
     pub failed_open: u64,
-    /// Trials after which the same command did not work again by itself.
+    /// Number of trials after which the same command did not work again by itself.
     pub needed_repair: u64,
-    /// Panics, aborts and hangs.
+    /// Number of panics, aborts and hangs.
     pub crashed: u64,
-    /// Errors for something that was done, without the exit code that says so.
+    /// Number of errors for a completed operation, without the exit code for that.
     pub misreported: u64,
-    /// The first few findings, in words.
+    /// The first findings as text.
     pub findings: Vec<String>,
-    /// Why nothing could be tried here.
+    /// Reason that nothing could be tried.
     pub skipped: Option<String>,
 }
 
-/// All rows.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// The rows, in the order in which they ran.
     pub rows: Vec<Row>,
 }
 
-/// How many findings a row keeps.
+/// Limit of the findings that a row keeps.
 const KEPT: usize = 8;
 
-/// What one trial found.
+/// Finding of one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
     Lost,
@@ -65,7 +64,7 @@ impl Row {
         }
     }
 
-    /// Counts a finding and keeps its words.
+    /// Counts a finding and keeps its text.
     pub(crate) fn finds(&mut self, finding: Finding, words: &str) {
         let count = match finding {
             Finding::Lost => &mut self.lost,

@@ -1,4 +1,4 @@
-//! `roleos up` under kills and on a full disk: an answer that a client has as a whole has its receipt, once.
+//! `roleos up` under kills and on a full disk: an answer that a client received completely has exactly one receipt.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -14,14 +14,14 @@ use crate::place::{Place, Result, Started, failed};
 use crate::report::{Finding, Row};
 use crate::upstreams::{address, ask};
 
-/// Clients that ask at once.
+/// Number of simultaneous clients.
 const CLIENTS: usize = 4;
-/// The log of receipts.
+/// Path of the log of receipts.
 const RECEIPTS: &str = ".role-os/gateway.jsonl";
-/// Where a running process says its address.
+/// Path of the file with the address of a running process.
 const RUNNING: &str = ".role-os/up.json";
 
-/// An upstream that answers well; it ends with this process.
+/// Starts an upstream that answers correctly; it ends with this process.
 fn upstream() -> Result<SocketAddr> {
     let listener = failed("cannot listen", TcpListener::bind("127.0.0.1:0"))?;
     let address = failed("cannot listen", listener.local_addr())?;
@@ -54,7 +54,7 @@ fn configure(place: &Place, upstream: SocketAddr) -> Result<()> {
 }
 
 fn start(place: &Place) -> Result<(Started, SocketAddr)> {
-    // What a killed process left there names a port that is gone.
+    // The file of a killed process names a port that is gone.
     std::fs::remove_file(place.path(RUNNING)).ok();
     let words = ["up", "--listen", "127.0.0.1:0"];
     let mut command = place.command(Path::new(&place.program(&words)));
@@ -72,7 +72,7 @@ fn request(address: SocketAddr) -> String {
     )
 }
 
-/// The receipt that a whole answer names.
+/// Returns the receipt that a complete answer names.
 fn receipt_of(answer: &str) -> Option<String> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let is_whole = head.starts_with("HTTP/1.1 200") && body.contains("{\"choices\":[]}");
@@ -80,7 +80,7 @@ fn receipt_of(answer: &str) -> Option<String> {
     lines.find_map(|line| Some(line.strip_prefix("x-roleos-trace-id: ")?.trim().to_owned()))
 }
 
-/// How often each receipt is in the log. A line that a kill cut off is none.
+/// Counts each receipt in the log. A line that a kill cut off does not count.
 fn receipts(place: &Place) -> BTreeMap<String, u32> {
     let mut found = BTreeMap::new();
     for line in place.read(RECEIPTS).lines() {
@@ -93,7 +93,7 @@ fn receipts(place: &Place) -> BTreeMap<String, u32> {
     found
 }
 
-/// Holds every whole answer against the log.
+/// Compares every complete answer with the log.
 fn compare(place: &Place, answered: &[String], row: &mut Row) {
     let found = receipts(place);
     for trace in answered {
@@ -107,7 +107,7 @@ fn compare(place: &Place, answered: &[String], row: &mut Row) {
     }
 }
 
-/// Kills the process under load, again and again in the same workspace.
+/// Kills the process under load, repeatedly in the same workspace.
 pub(crate) fn kills(options: &Options, times: u32) -> Result<Row> {
     let place = Place::new(&options.programs)?;
     configure(&place, upstream()?)?;
@@ -156,7 +156,7 @@ pub(crate) fn kills(options: &Options, times: u32) -> Result<Row> {
     Ok(row)
 }
 
-/// Fills the disk below a running process, and makes room again: it says so meanwhile, and no receipt is lost.
+/// Fills the disk of a running process, and frees it again: it reports that meanwhile, and no receipt is lost.
 pub(crate) fn full_disk(options: &Options) -> Result<Row> {
     let name = ("full disk", "up, under load");
     let (mounted, folder) = match Mounted::new("size=8m,nr_inodes=600") {

@@ -10,13 +10,13 @@ use crate::report::{Finding, Row};
 use crate::trial::{self, Clean};
 use crate::writer::Writer;
 
-/// How many of a crowd run at once.
+/// Number of simultaneous commands of a crowd.
 const CROWD: usize = 8;
 
-/// How far the clock goes back, in seconds: a correction, a day, ten years.
+/// Seconds by which the clock goes back: a correction, a day, ten years.
 const BEHIND: &[u64] = &[3, 86_400, 315_360_000];
 
-/// Kills the command again and again.
+/// Kills the command repeatedly.
 pub(crate) fn kills(options: &Options, writer: &Writer, times: u32) -> Result<Row> {
     let place = Place::new(&options.programs)?;
     writer.set_up(&place)?;
@@ -29,7 +29,7 @@ pub(crate) fn kills(options: &Options, writer: &Writer, times: u32) -> Result<Ro
     for attempt in 0..times {
         place.restore()?;
         let running = start(writer, &place, &[])?;
-        // The golden section spreads the moments evenly, whatever their number.
+        // The golden ratio spreads the moments evenly, for any number of them.
         let moment = f64::from(attempt) * 0.618_034 % 1.0;
         thread::sleep(whole.mul_f64(moment));
         let ran = kill(running)?;
@@ -41,7 +41,7 @@ pub(crate) fn kills(options: &Options, writer: &Writer, times: u32) -> Result<Ro
 }
 
 fn kill(mut running: Started) -> Result<Ran> {
-    // One that has ended already is a trial like any other.
+    // A command that has already ended is a trial like any other.
     running.child.kill().ok();
     running.wait(Duration::from_secs(5))
 }
@@ -81,7 +81,7 @@ pub(crate) fn crowd(options: &Options, writer: &Writer, rounds: u32) -> Result<R
     Ok(row)
 }
 
-/// Runs the command with a clock that went back since its workspace was made.
+/// Runs the command with a clock that went back since the workspace was created.
 pub(crate) fn clocks(options: &Options, writer: &Writer) -> Result<Row> {
     let place = Place::new(&options.programs)?;
     writer.set_up(&place)?;

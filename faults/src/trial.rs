@@ -1,24 +1,24 @@
-//! The oracle: what may be seen after a command failed in the middle, compared with clean runs of the same command.
+//! The oracle: permitted results after a command failed in the middle, compared with clean runs of the same command.
 
 use crate::place::{Place, Ran, Result};
 use crate::report::{Finding, Row};
 use crate::writer::Writer;
 
-/// The exit code for "done, but not finished".
+/// Exit code for "done, but not finished".
 const UNFINISHED: &str = "exit 3";
 
-/// Answers and states of clean runs in a row.
+/// Answers and states of successive clean runs.
 #[derive(Debug)]
 pub(crate) struct Clean {
     before: String,
-    /// The answer of the first run, and the state behind it.
+    /// Answer of the first run, and the state after it.
     first: (String, String),
-    /// The same of a second run.
+    /// Answer of a second run, and the state after it.
     second: (String, String),
 }
 
 impl Clean {
-    /// Runs the command twice where nothing fails.
+    /// Runs the command twice without faults.
     pub(crate) fn of(writer: &Writer, place: &Place) -> Result<Self> {
         place.restore()?;
         let before = writer.state(place)?;
@@ -39,7 +39,7 @@ impl Clean {
     }
 }
 
-/// Looks at the answer of a run that was hit, at the records behind it, and whether the same command works again.
+/// Judges the answer of a run that was hit and the records after it, and checks that the same command works again.
 pub(crate) fn judge(
     writer: &Writer,
     place: &Place,
@@ -58,10 +58,10 @@ pub(crate) fn judge(
         row.finds(Finding::FailedOpen, &words(&answer));
     }
     let state = writer.state(place)?;
-    // A refusal needs no record, but must not take one that was there.
+    // A refusal needs no record, but must not remove an existing one.
     let is_acknowledged = answer == clean.first.0 && answer != "deny";
     if is_acknowledged && state != clean.first.1 {
-        // Said in the answer: a record that failed, or a state that could not be read, so that nothing was begun.
+        // Reported in the answer: a record that failed, or a state that could not be read, so that nothing was begun.
         let told = ran.stderr.contains("warning: ")
             || ran.stdout.contains("\"not_logged\"")
             || ran.stderr.contains("\"state_unreadable\"");

@@ -1,4 +1,5 @@
-//! Upstreams that stall, lie, break off and flood, behind a real `roleos up`: it lives on, answers, and keeps its receipts.
+//! Upstreams that stall, lie, break off and flood, behind a real `roleos up`: it continues, answers, and keeps its
+//! receipts.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,13 +11,13 @@ use crate::Options;
 use crate::place::{Place, Result, Started, failed};
 use crate::report::{Finding, Row};
 
-/// How a client waits for an answer.
+/// Time limit of a client for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A bad upstream, as it writes to a connection whose request has come.
+/// A faulty upstream, as a function that writes to a connection after its request.
 type Kind = (&'static str, fn(TcpStream));
 
-/// All of them.
+/// All faulty upstreams.
 const KINDS: &[Kind] = &[
     ("stalls", |_stream| thread::sleep(PATIENCE * 2)),
     ("closes without an answer", drop),
@@ -50,7 +51,7 @@ fn send(mut stream: TcpStream, bytes: &[u8]) {
     stream.write_all(bytes).ok();
 }
 
-/// Tries every kind with a few requests at once.
+/// Tries every kind with a few simultaneous requests.
 pub(crate) fn upstreams(options: &Options) -> Vec<(&'static str, Result<Row>)> {
     KINDS
         .iter()
@@ -93,7 +94,7 @@ fn one(options: &Options, name: &str, act: fn(TcpStream)) -> Result<Row> {
     tried.map(|()| row)
 }
 
-/// Sends requests, then sees that the process answers and that each left its receipt.
+/// Sends requests, then checks that the process answers and that each request has its receipt.
 fn ask_all(place: &Place, row: &mut Row) -> Result<()> {
     let address = address(place)?;
     let body = "{\"model\":\"m\",\"messages\":[]}";
@@ -127,7 +128,7 @@ fn ask_all(place: &Place, row: &mut Row) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the process says where it listens.
+/// Waits until the process publishes its address.
 pub(crate) fn address(place: &Place) -> Result<SocketAddr> {
     let until = Instant::now() + Duration::from_secs(20);
     while Instant::now() < until {
@@ -142,7 +143,7 @@ pub(crate) fn address(place: &Place) -> Result<SocketAddr> {
     Err("`roleos up` did not start".to_owned())
 }
 
-/// Sends a request and reads at most so many bytes of the answer, within the client's patience.
+/// Sends a request and reads at most this many bytes of the answer, within the client's time limit.
 pub(crate) fn ask(address: SocketAddr, request: &str, most: u64) -> String {
     let mut answer = Vec::new();
     if let Ok(mut stream) = TcpStream::connect(address) {

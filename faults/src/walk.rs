@@ -1,4 +1,5 @@
-//! The n-th-call walk: one file-system call of one command fails, for every call and every error. Injection is strace's.
+//! The n-th-call walk: one file-system call of one command fails, for every call and every error. Injection is
+//! strace's.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +14,7 @@ use crate::trial::Clean;
 use crate::writer::Writer;
 use crate::{Options, trial};
 
-/// Calls that reach the file system. A name that the kernel or strace does not know is passed over (`?`).
+/// Calls that reach the file system. A name that is unknown to the kernel or strace is skipped (`?`).
 const CALLS: &[&str] = &[
     "open",
     "openat",
@@ -46,7 +47,7 @@ const CALLS: &[&str] = &[
     "lseek",
 ];
 
-/// What is injected: errors of the system, and a kill.
+/// Injected faults: errors of the system, and a kill.
 const ERRORS: &[&str] = &[
     "error=EIO",
     "error=ENOSPC",
@@ -63,7 +64,7 @@ struct Fault {
     error: &'static str,
 }
 
-/// Returns `true` if strace is there and may trace.
+/// Returns `true` if strace is installed and may trace.
 #[must_use]
 pub fn can_inject() -> bool {
     Command::new("strace")
@@ -122,7 +123,7 @@ fn one(writer: &Writer, place: &Place, clean: &Clean, fault: &Fault, row: &mut R
     trial::judge(writer, place, clean, &ran, &name, row)
 }
 
-/// Runs the command below strace.
+/// Runs the command under strace.
 fn traced(writer: &Writer, place: &Place, words: &[&str]) -> Result<Ran> {
     let (step, input) = writer.step.words(&place.root());
     let program: Vec<&str> = step.iter().map(String::as_str).collect();
@@ -135,7 +136,7 @@ fn traced(writer: &Writer, place: &Place, words: &[&str]) -> Result<Ran> {
     place.run(command, &input)
 }
 
-/// How often each process makes each call; the injection counts by process as well.
+/// Counts each call of each process; the injection counts by process as well.
 fn count(place: &Place, writer: &Writer) -> Result<BTreeMap<String, u32>> {
     let log = place.root().with_file_name("calls");
     let calls: Vec<String> = CALLS.iter().map(|call| format!("?{call}")).collect();
@@ -159,8 +160,8 @@ fn count(place: &Place, writer: &Writer) -> Result<BTreeMap<String, u32>> {
     Ok(most)
 }
 
-/// Every call with every error; with a stride only every so-many-th of them. They are spread, so that a walk that is cut
-/// off has seen something of all.
+/// Returns every call with every error; with a stride only some of them. They are spread, so that a walk that is cut
+/// off has covered a part of all.
 fn faults(calls: &BTreeMap<String, u32>, stride: usize) -> Vec<Fault> {
     let mut all = Vec::new();
     for (call, times) in calls {
@@ -177,7 +178,7 @@ fn faults(calls: &BTreeMap<String, u32>, stride: usize) -> Vec<Fault> {
     }
     let length = all.len();
     let mut spread: Vec<Fault> = Vec::with_capacity(length);
-    // A step that shares no factor with the length visits every place once.
+    // A step that is coprime to the length visits every index once.
     let step = (length / 2..)
         .find(|step| gcd(*step, length) == 1)
         .unwrap_or(1);

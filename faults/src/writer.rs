@@ -1,4 +1,4 @@
-//! The table of commands that write, with the views by which a trial sees their records.
+//! The table of commands that write, with the views by which a trial reads their records.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,21 +9,21 @@ use crate::place::{Place, Ran, Result};
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) name: &'static str,
-    /// The settings file.
+    /// Content of the settings file.
     config: &'static str,
     /// Further files.
     files: &'static [(&'static str, &'static str)],
-    /// Commands that run once, before anything fails.
+    /// Commands that run once, without faults.
     before: &'static [Step],
     /// The command under test.
     pub(crate) step: Step,
-    /// Where its records can be seen.
+    /// Views of its records.
     views: &'static [View],
-    /// The agent must not be allowed this call, however anything fails.
+    /// Set if the agent must not be allowed this call under any fault.
     pub(crate) is_gated: bool,
 }
 
-/// Words and standard input; `{root}` is the workspace.
+/// Arguments and standard input; `{root}` is the workspace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step(&'static [&'static str], &'static str);
 
@@ -263,7 +263,7 @@ pub(crate) const WRITERS: &[Writer] = &[
 ];
 
 impl Writer {
-    /// Makes the workspace of this command and keeps it.
+    /// Creates and saves the workspace of this command.
     pub(crate) fn set_up(&self, place: &Place) -> Result<()> {
         if !self.config.is_empty() {
             place.write(".role-os/config.toml", self.config.as_bytes())?;
@@ -277,7 +277,7 @@ impl Writer {
         place.save()
     }
 
-    /// What can be seen of its records.
+    /// Returns the state of its records by the views.
     pub(crate) fn state(&self, place: &Place) -> Result<String> {
         let mut state = String::new();
         for view in self.views {
@@ -287,7 +287,7 @@ impl Writer {
         Ok(state)
     }
 
-    /// The answer as the caller reads it.
+    /// Returns the answer in the caller's interpretation.
     pub(crate) fn answer(&self, ran: &Ran) -> String {
         let is_hook = self.step.0.first() == Some(&"hook");
         match ran.code {
@@ -299,7 +299,7 @@ impl Writer {
 }
 
 impl Step {
-    /// The words, for this workspace.
+    /// Returns the arguments and the input for this workspace.
     pub(crate) fn words(&self, root: &Path) -> (Vec<String>, String) {
         let root = root.to_string_lossy();
         let filled = |text: &&str| text.replace("{root}", &root);

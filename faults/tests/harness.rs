@@ -1,4 +1,4 @@
-//! The trials find what they look for: programs that are broken on purpose are reported, each in its column.
+//! The trials detect faults: programs that are broken on purpose are reported, each in its column.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ use std::time::Duration;
 use faults::{Options, Report};
 use tempfile::TempDir;
 
-/// Reads a number, waits, and writes it back one larger: two at once lose one.
+/// Program that reads a number, waits, and writes it back incremented: two at once lose one.
 const RACES: &str = "#!/bin/sh
 count=\"$ROLEOS_ROOT/.role-os/count\"
 case \"$*\" in
@@ -30,13 +30,13 @@ case \"$*\" in
 esac
 ";
 
-/// Writes the call down and lets it run.
+/// Program that records the call and allows it.
 const LETS_RUN: &str = "#!/bin/sh
 mkdir -p \"$ROLEOS_ROOT/.role-os/sessions\"
 echo '{\"kind\":\"call\"}' >> \"$ROLEOS_ROOT/.role-os/sessions/s1.jsonl\"
 ";
 
-/// Says that it failed, although it has done it.
+/// Program that reports a failure although it has succeeded.
 const COMPLAINS: &str = "#!/bin/sh
 echo x >> \"$ROLEOS_ROOT/.claude-settings\"
 mkdir -p \"$ROLEOS_ROOT/.claude\"

@@ -1,11 +1,11 @@
-//! Numbers that look drawn and are the same for the same seed.
+//! Pseudo-random numbers that are the same for the same seed.
 
-/// A generator of even numbers (SplitMix64).
+/// Generator of evenly distributed numbers (SplitMix64).
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(u64);
 
 impl Chance {
-    /// Starts from a seed and a name, so that parts do not share their numbers.
+    /// Creates a generator from a seed and a name, so that parts do not share their numbers.
     pub(crate) fn new(seed: u64, name: &str) -> Self {
         Self(hash(seed, &[name]))
     }

@@ -1,6 +1,6 @@
-//! The learning loop, played from registration to serving through the real program, and what it brought.
+//! The learning loop, run from registration to serving through the real program, with its results.
 //!
-//! Nothing is simulated but the models: exams, certificates, promotions, contests, training and requests go through
+//! Only the models are simulated: exams, certificates, promotions, contests, training and requests go through
 //! `roleos`. Only figures that need thousands of repetitions call the deciding functions directly ([`repeated`]).
 #![expect(
     clippy::print_stdout,
@@ -91,7 +91,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
     Ok(runs.iter().all(Run::holds))
 }
 
-/// Plays one seed.
+/// Runs one seed.
 fn play(arguments: &Arguments, seed: u64, started: Instant) -> Result<Run> {
     let wanted = |name: &str| {
         let mut only = arguments.only.iter();

@@ -1,7 +1,7 @@
-//! The models: adapters and the general model, real HTTP servers on loopback whose answers follow from the seed.
+//! The models: adapters and the general model, real HTTP servers on loopback whose answers depend on the seed.
 //!
-//! Whether an answer is right is drawn by the model's name and the input, so a model says the same whenever it is asked
-//! the same. Every call is metered, as a provider would bill it.
+//! The model's name and the input determine if an answer is right, so a model always gives the same answer to the
+//! same input. Every call is metered, as a provider would bill it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, TcpListener};
@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 use crate::chance::even;
 use crate::failure::{Failure, Result};
 
-/// The general model's name.
+/// Name of the general model.
 pub(crate) const GENERAL: &str = "general";
-/// How often the general model is right.
+/// Probability that the general model is right.
 const GENERAL_RIGHT: f64 = 0.95;
-/// Dollars per million tokens of the general model, in and out.
+/// Dollars per million tokens of the general model, input and output.
 pub(crate) const PRICE: (f64, f64) = (3.0, 15.0);
 /// The same for an adapter: a tenth.
 pub(crate) const ADAPTER_PRICE: (f64, f64) = (0.3, 1.5);
@@ -32,19 +32,19 @@ const TEAMS: [&str; 8] = [
     "billing", "access", "returns", "network", "payroll", "safety", "legal", "travel",
 ];
 
-/// How good an adapter is.
+/// Skill of an adapter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Skill {
-    /// The topic it was trained on; none means all.
+    /// Topic that it was trained on; `None` for all.
     pub(crate) home: Option<usize>,
-    /// How often it is right there.
+    /// Probability that it is right on that topic.
     pub(crate) at_home: f64,
-    /// How often it is right elsewhere.
+    /// Probability that it is right on others.
     pub(crate) away: f64,
 }
 
 impl Skill {
-    /// Returns the skill of an adapter that is as good on every topic.
+    /// Returns the skill of an adapter that is equally good on every topic.
     pub(crate) fn even(right: f64) -> Self {
         Self {
             home: None,
@@ -61,7 +61,7 @@ impl Skill {
     }
 }
 
-/// What an answer looks like.
+/// Form of the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `{"team": …}`.
@@ -70,12 +70,12 @@ pub(crate) enum Form {
     Text,
 }
 
-/// What was billed.
+/// Bill of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Bill {
-    /// Calls.
+    /// Number of calls.
     pub(crate) calls: u64,
-    /// Dollars.
+    /// Amount in dollars.
     pub(crate) usd: f64,
 }
 
@@ -117,27 +117,27 @@ impl Models {
         Ok(models)
     }
 
-    /// Where they listen.
+    /// Returns the URL of the server.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The form of their answers.
+    /// Returns the form of the answers.
     pub(crate) fn form(&self) -> Form {
         self.form
     }
 
-    /// Says how good an adapter is from now on.
+    /// Sets the skill of an adapter from now on.
     pub(crate) fn set(&self, model: &str, skill: Skill) {
         self.lock().skills.insert(model.to_owned(), skill);
     }
 
-    /// Says what a text is about.
+    /// Sets the topic of a text.
     pub(crate) fn about(&self, text: &str, topic: usize) {
         self.lock().topics.insert(text.to_owned(), topic);
     }
 
-    /// What was billed so far, by model.
+    /// Returns the bills so far, by model.
     pub(crate) fn bills(&self) -> BTreeMap<String, Bill> {
         self.lock().bills.clone()
     }
@@ -146,7 +146,7 @@ impl Models {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The right answer.
+    /// Returns the right answer.
     pub(crate) fn truth(&self, text: &str) -> Value {
         match self.form {
             Form::Label => json!({ "team": team(self.truth_at(text)) }),
@@ -158,7 +158,7 @@ impl Models {
         pick(even(self.seed, &["truth", text]), TEAMS.len())
     }
 
-    /// Whether an answer is right.
+    /// Returns `true` if an answer is right.
     pub(crate) fn is_right(&self, text: &str, answer: &Value) -> bool {
         match self.form {
             Form::Label => *answer == self.truth(text),
@@ -169,7 +169,7 @@ impl Models {
         }
     }
 
-    /// What a model says to a text.
+    /// Returns the answer of a model to a text.
     pub(crate) fn answer(&self, model: &str, text: &str) -> Value {
         let known = self.lock();
         let topic = known.topics.get(text).copied();
@@ -197,7 +197,7 @@ impl Models {
         }
     }
 
-    /// What a call costs in dollars.
+    /// Returns the price of a call in dollars.
     #[expect(clippy::cast_precision_loss, reason = "the length of a text")]
     pub(crate) fn price(model: &str, text: &str, answer: &Value) -> f64 {
         let (input, output) = if model == GENERAL {
@@ -217,7 +217,7 @@ impl Models {
     }
 }
 
-/// A few words of a text, from a place on.
+/// Returns a few words of a text, from a position on.
 fn excerpt(text: &str, from: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().skip(from).take(16).collect();
     words.join(" ")
@@ -243,7 +243,7 @@ fn said(answer: &Value) -> String {
         .map_or_else(|| answer.to_string(), str::to_owned)
 }
 
-/// A quarter of the bytes.
+/// Returns the number of tokens: a quarter of the bytes.
 fn tokens(text: &str) -> u64 {
     text.len().div_ceil(4) as u64
 }
@@ -261,7 +261,7 @@ fn serve(listener: TcpListener, models: Models) {
                 .route("/verify", post(adapter))
                 .route("/v1/chat/completions", post(general))
                 .with_state(models);
-            // It ends with the process; an error here shows as a backend that cannot be reached.
+            // It ends with the process; an error here shows as an unreachable backend.
             drop(axum::serve(listener, router).await);
         }
     });

@@ -1,4 +1,4 @@
-//! A throw-away workspace, and the commands that an operator types in it.
+//! A temporary workspace, and the commands of an operator in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::failure::{Failure, Result};
 use crate::models::{ADAPTER_PRICE, Form, GENERAL, Models, PRICE};
 use crate::serving;
 
-/// The role of every scenario.
+/// Role of every scenario.
 pub(crate) const ROLE: &str = "support";
 
-/// Variables of the one who runs this that would change what the program does.
+/// Variables of the user that would change the behaviour of the program.
 const FOREIGN: [&str; 8] = [
     "CLAUDECODE",
     "CLAUDE_CODE_ENTRYPOINT",
@@ -27,25 +27,25 @@ const FOREIGN: [&str; 8] = [
     "ROLEOS_SPECIALISTS_PATH",
 ];
 
-/// A workspace; it is removed when dropped.
+/// A workspace, which is removed when dropped.
 pub(crate) struct Place {
     folder: TempDir,
     roleos: PathBuf,
     models: Models,
 }
 
-/// What a command came to.
+/// Result of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// Its exit code.
+    /// Exit code.
     pub(crate) code: i32,
-    /// What it printed for programs; null when that is no JSON.
+    /// Output for programs; null if it is not JSON.
     pub(crate) value: Value,
-    /// What it said.
+    /// Output as text.
     pub(crate) text: String,
 }
 
-/// `roleos up`, ended with this value.
+/// `roleos up`, which ends when dropped.
 pub(crate) struct Up {
     child: Child,
     pub(crate) url: String,
@@ -59,7 +59,7 @@ impl Drop for Up {
 }
 
 impl Place {
-    /// Makes one whose general model and adapters are these.
+    /// Creates a workspace with these models.
     pub(crate) fn new(roleos: &Path, models: &Models) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("simulate-")
@@ -79,12 +79,12 @@ impl Place {
         Ok(place)
     }
 
-    /// The workspace.
+    /// Returns the root of the workspace.
     pub(crate) fn root(&self) -> PathBuf {
         self.folder.path().join("work")
     }
 
-    /// Writes the settings: the general model and the prices, and `more`. Everything else is as it comes.
+    /// Writes the settings: the general model and the prices, and `more`. Everything else has its default.
     pub(crate) fn configure(&self, more: &str) -> Result<()> {
         let (input, output) = PRICE;
         let url = self.models.url();
@@ -97,7 +97,7 @@ impl Place {
         put(&self.root().join(".role-os/config.toml"), &text)
     }
 
-    /// Runs `roleos` and returns what came of it; exit codes are the caller's to judge.
+    /// Runs `roleos` and returns the result; the caller judges the exit code.
     pub(crate) fn try_roleos(&self, words: &[&str]) -> Result<Ran> {
         let mut command = self.command();
         command.arg("--json").args(words);
@@ -133,7 +133,7 @@ impl Place {
             .env("HOME", self.folder.path().join("home"))
             .arg("--root")
             .arg(self.root());
-        // Defaults are what is shown, and no agent stands above the operator.
+        // The results are for defaults, and no agent is above the operator.
         for name in FOREIGN {
             command.env_remove(name);
         }
@@ -211,7 +211,7 @@ impl Place {
         Ok(path)
     }
 
-    /// Writes a version whose level was given elsewhere.
+    /// Writes a version whose level was claimed elsewhere.
     pub(crate) fn claimed(&self, model: &str) -> Result<PathBuf> {
         let version = json!({
             "id": model, "adapter_id": model, "base_model": "small-base", "certified_level": "L1",
@@ -223,7 +223,7 @@ impl Place {
         Ok(path)
     }
 
-    /// Enters an adapter and returns its version's id. The role may be answered by adapters as a whole.
+    /// Registers an adapter and returns its version's id. Adapters may answer the whole role.
     pub(crate) fn register(&self, model: &str) -> Result<String> {
         let manifest = self.manifest(model)?;
         let (manifest, url) = (manifest.to_string_lossy(), self.models.url());
@@ -238,7 +238,7 @@ impl Place {
         self.version(model)
     }
 
-    /// The id of a registered model's version.
+    /// Returns the id of a registered model's version.
     pub(crate) fn version(&self, model: &str) -> Result<String> {
         let registry = self.read(".role-os/specialists.json")?;
         let registry: Value = serde_json::from_str(&registry)
@@ -261,7 +261,7 @@ impl Place {
         self.try_roleos(&["audit", "run", &subject, "--set", &set.to_string_lossy()])
     }
 
-    /// The text of a file of the workspace; empty when it is not there.
+    /// Returns the text of a file of the workspace; empty if it does not exist.
     pub(crate) fn read(&self, name: &str) -> Result<String> {
         let path = self.root().join(name);
         match fs::read_to_string(&path) {

@@ -1,4 +1,4 @@
-//! Figures that need thousands of repetitions: the rules for halts and levels, called as the program calls them.
+//! Figures that need thousands of repetitions: the rules for halts and levels, called as by the program.
 
 use std::thread;
 
@@ -10,14 +10,14 @@ use statistics::rate::rate;
 use crate::chance::Chance;
 use crate::report::{Figure, Goal, Halting};
 
-/// Repetitions of each.
+/// Number of repetitions.
 const TIMES: u64 = 4_000;
-/// Probes and looks of one repetition.
+/// Number of probes and checks of one repetition.
 const LENGTH: u64 = 1_000;
-/// Repetitions for the picture.
+/// Number of repetitions for the picture.
 const DRAWN: u64 = 400;
 
-/// Plays them.
+/// Computes the figures.
 pub(crate) fn figures(
     seed: u64,
     wanted: &dyn Fn(&str) -> bool,
@@ -97,7 +97,7 @@ fn figure(scenario: &'static str, name: String, hits: u64) -> Figure {
     }
 }
 
-/// Counts in how many repetitions something happens, on two threads.
+/// Counts the repetitions in which an event happens, on two threads.
 fn count(seed: u64, name: &str, happens: impl Fn(&mut Chance) -> bool + Sync) -> u64 {
     let half = |from: u64, to: u64| {
         let one = |at: &u64| happens(&mut Chance::new(seed, &format!("{name} {at}")));
@@ -110,7 +110,7 @@ fn count(seed: u64, name: &str, happens: impl Fn(&mut Chance) -> bool + Sync) ->
     })
 }
 
-/// The probe at which an adapter of this agreement is halted.
+/// Returns the probe at which an adapter of this agreement is halted.
 fn halted_after(chance: &mut Chance, agreement: f64, settings: &Settings) -> Option<u64> {
     let mut probes = Probes::default();
     (1..=LENGTH).find(|_| {
@@ -135,7 +135,7 @@ fn curve(seed: u64, agreement: f64, settings: &Settings) -> Halting {
     }
 }
 
-/// One run; each has an input of its own.
+/// Returns one run; each has a different input.
 fn record(run: u64, passed: bool, won: bool) -> Record {
     Record {
         timestamp: String::new(),

@@ -11,19 +11,19 @@ mod picture;
 /// One figure of one scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
-    /// Which scenario.
+    /// Name of the scenario.
     pub(crate) scenario: &'static str,
-    /// What was measured.
+    /// Measured quantity.
     pub(crate) name: String,
-    /// The number that the goal is about.
+    /// Number that the goal refers to.
     pub(crate) value: f64,
-    /// What is shown.
+    /// Shown text.
     pub(crate) shown: String,
-    /// What must be reached.
+    /// Goal of the figure.
     pub(crate) goal: Goal,
 }
 
-/// What a figure must reach.
+/// Required value of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Goal {
     AtLeast(f64),
@@ -57,18 +57,18 @@ impl Figure {
     }
 }
 
-/// When adapters of one agreement were halted.
+/// Halts of adapters of one agreement.
 #[derive(Clone, Debug)]
 pub(crate) struct Halting {
-    /// How often they agree.
+    /// Rate of their agreement.
     pub(crate) agreement: f64,
-    /// The probe at which each was halted, in order.
+    /// Probes at which they were halted, in order.
     pub(crate) halted: Vec<u64>,
-    /// Out of how many.
+    /// Number of adapters.
     pub(crate) of: u64,
 }
 
-/// What one seed gave.
+/// Results of one seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) seed: u64,
@@ -77,13 +77,13 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Whether every goal was reached.
+    /// Returns `true` if every goal was reached.
     pub(crate) fn holds(&self) -> bool {
         self.figures.iter().all(Figure::holds)
     }
 }
 
-/// The table, a column per seed.
+/// Returns the table, with one column per seed.
 pub(crate) fn table(runs: &[Run]) -> String {
     let mut text = String::from("| scenario | figure | goal |");
     for run in runs {
@@ -113,7 +113,7 @@ pub(crate) fn table(runs: &[Run]) -> String {
     text
 }
 
-/// Writes the page and its picture below the folder of documents.
+/// Writes the page and its picture below the directory of documents.
 pub(crate) fn write(docs: &Path, runs: &[Run]) -> Result<()> {
     let seeds: Vec<String> = runs
         .iter()

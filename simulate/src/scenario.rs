@@ -1,6 +1,6 @@
-//! The scenarios: what an operator types, then fresh requests at default settings.
+//! The scenarios: the commands of an operator, then fresh requests at default settings.
 //!
-//! While twins learn from traffic, `learn_share` is set; before the measured requests it is taken back.
+//! While twins learn from traffic, `learn_share` is set; before the measured requests it is reset.
 
 use std::path::Path;
 use std::thread;
@@ -13,27 +13,27 @@ use crate::report::{Figure, Goal};
 use crate::traffic::{Seen, Source, probes, send};
 use crate::world::World;
 
-/// Cases of an exam.
+/// Number of cases of an exam.
 const EXAM: usize = 300;
-/// Contests that are learned from.
+/// Number of contests for training.
 const LEARNED: usize = 400;
-/// Texts of another language.
+/// Number of texts of another language.
 const FOREIGN: usize = 100;
-/// How often a good adapter is right; an exam asks for 0.95.
+/// Probability that a good adapter is right; an exam requires 0.95.
 const GOOD: f64 = 0.98;
-/// How often a version is right that must not pass its exam.
+/// Probability that a version is right which must not pass its exam.
 const WORSE: f64 = 0.90;
-/// Versions of that kind that try.
+/// Number of such versions that try.
 const ATTEMPTS: usize = 5;
-/// Most requests until a bad adapter must be halted.
+/// Limit of requests until a bad adapter must be halted.
 const PATIENCE: usize = 4_000;
-/// How long probes in the background are waited for.
+/// Time limit for probes in the background.
 const SETTLING: Duration = Duration::from_secs(20);
 
 /// A scenario from its first command to its figures.
 type Scenario = fn(&mut Stage<'_>) -> Result<Vec<Figure>>;
 
-/// Plays every wanted scenario.
+/// Runs every wanted scenario.
 pub(crate) fn play(
     roleos: &Path,
     seed: u64,
@@ -75,7 +75,7 @@ pub(crate) fn play(
     Ok(figures)
 }
 
-/// One scenario under way.
+/// A running scenario.
 struct Stage<'a> {
     name: &'static str,
     place: Place,
@@ -96,7 +96,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Enters a good adapter, examines and certifies it; returns its version.
+    /// Registers a good adapter, examines and certifies it; returns its version.
     fn certify(&self, model: &str, skill: Skill, exam: &Path) -> Result<String> {
         self.models.set(model, skill);
         let version = self.place.register(model)?;
@@ -130,7 +130,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Fresh requests and foreign texts; the figures of every scenario that serves.
+    /// Sends fresh requests and foreign texts; returns the figures of every scenario that serves.
     fn serve(&mut self, share: Goal, others: bool) -> Result<Vec<Figure>> {
         let up = self.place.up()?;
         let before = self.models.bills();
@@ -142,7 +142,7 @@ impl Stage<'_> {
         let strange = send(&up, &self.models, &foreign)?;
         drop(up);
         let cost = spent / seen.general_usd;
-        // What exams and learning have cost so far, over what a request saves.
+        // The cost of exams and learning so far, over the savings per request.
         let learning = self::spent(&Bills::new(), &before);
         let paid_back = learning * part(seen.n, 1) / (seen.general_usd - spent).max(1e-9);
         let (routed, right) = (part(seen.routed, seen.n), part(seen.right, seen.n));
@@ -193,7 +193,7 @@ impl Stage<'_> {
         ])
     }
 
-    /// Waits until the probes that became due were made.
+    /// Waits until the due probes were made.
     fn settle(&self, seen: &Seen) -> Result<(u64, u64)> {
         let since = Instant::now();
         loop {
@@ -205,7 +205,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Sends requests until the role is halted; returns what was seen. Stops after [`PATIENCE`].
+    /// Sends requests until the role is halted; returns their statistics. Stops after [`PATIENCE`].
     fn until_halted(&mut self, up: &Up) -> Result<Seen> {
         let mut seen = Seen::default();
         while seen.halted == 0 && seen.n < PATIENCE as u64 {
@@ -216,7 +216,7 @@ impl Stage<'_> {
     }
 }
 
-/// Three adapters that know one topic each, of five.
+/// Runs three adapters that know one topic each, of five.
 fn topics(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     let mut versions = Vec::new();
     for (home, model) in ["adapter-one", "adapter-two", "adapter-three"]
@@ -243,7 +243,7 @@ fn topics(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     stage.serve(Goal::AtLeast(0.5), true)
 }
 
-/// Two adapters that are as good everywhere; the selector learns from traffic.
+/// Runs two adapters that are equally good everywhere; the selector learns from traffic.
 fn twins(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     let exam = stage.exam("exam", None)?;
     let first = stage.certify("adapter-one", Skill::even(GOOD), &exam)?;
@@ -269,7 +269,7 @@ fn twins(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
 }
 
 impl Stage<'_> {
-    /// Waits until learning from traffic has come to rest; says what `status` tells of it.
+    /// Waits until learning from traffic has finished; returns its part of `status`.
     fn trained(&self) -> Result<String> {
         let since = Instant::now();
         let mut last = String::new();
@@ -293,7 +293,7 @@ fn stage_learning(place: &Place) -> Result<String> {
         .unwrap_or_default())
 }
 
-/// One good adapter; then worse versions take the same exam and try to replace it.
+/// Runs one good adapter; then worse versions take the same exam and try to replace it.
 fn one(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     let exam = stage.exam("exam", None)?;
     let version = stage.certify("adapter-one", Skill::even(GOOD), &exam)?;
@@ -328,7 +328,7 @@ fn one(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// An adapter whose every answer is well-formed and wrong: by the book, then forced in.
+/// Runs an adapter whose every answer is well-formed and wrong: by the rules, then forced.
 fn wrong(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     let exam = stage.exam("exam", None)?;
     let model = "adapter-wrong";
@@ -371,7 +371,7 @@ fn wrong(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Enters such an adapter with a level that a person claims for it, and promotes it against its exam.
+/// Registers such an adapter with a level that a person claims for it, and promotes it against its exam.
 fn force(stage: &mut Stage<'_>, exam: &Path) -> Result<()> {
     let model = "adapter-forced";
     stage.models.set(model, Skill::even(0.0));
@@ -399,7 +399,7 @@ fn force(stage: &mut Stage<'_>, exam: &Path) -> Result<()> {
 }
 
 impl Stage<'_> {
-    /// The figures of an adapter that had to be halted.
+    /// Returns the figures of an adapter that had to be halted.
     fn halting(&self, seen: &Seen, before: u64, goal: Goal) -> Result<Vec<Figure>> {
         let made = self.settle(seen)?.0 - before;
         let wrong = seen.routed - seen.routed_right;
@@ -422,7 +422,7 @@ impl Stage<'_> {
     }
 }
 
-/// A good adapter that forgets what it knew while it serves.
+/// Runs a good adapter that loses its knowledge while it serves.
 fn drifting(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     let exam = stage.exam("exam", None)?;
     let model = "adapter-drifting";
@@ -440,7 +440,7 @@ fn drifting(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// An adapter that answers in sentences, each worded otherwise than the general model's.
+/// Runs an adapter that answers in sentences, each worded differently from the general model's.
 fn text(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     let exam = stage.exam("exam", None)?;
     let version = stage.certify("adapter-text", Skill::even(GOOD), &exam)?;
@@ -451,7 +451,7 @@ fn text(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     stage.serve(Goal::AtLeast(0.9), false)
 }
 
-/// What all models together were paid between two bills.
+/// Returns the cost of all models together between two bills.
 fn spent(before: &Bills, after: &Bills) -> f64 {
     let sum = |bills: &Bills| bills.values().map(|bill| bill.usd).sum::<f64>();
     sum(after) - sum(before)

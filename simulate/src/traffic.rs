@@ -1,4 +1,4 @@
-//! Requests to `roleos up`, and what they came to.
+//! Requests to `roleos up`, and their results.
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use crate::models::{GENERAL, Models};
 use crate::place::{Place, ROLE, Up};
 use crate::world::{TOPICS, World};
 
-/// Requests under way at the same time.
+/// Number of simultaneous requests.
 const AT_ONCE: usize = 6;
 
-/// Inputs that were never used before, in turns from every topic.
+/// Source of unused inputs, in turns from every topic.
 pub(crate) struct Source<'a> {
     world: &'a World,
     models: Models,
@@ -21,7 +21,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Starts at the beginning of a seed.
+    /// Creates a source at the beginning of a seed.
     pub(crate) fn new(world: &'a World, models: &Models, seed: u64, name: &str) -> Self {
         Self {
             world,
@@ -31,7 +31,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns so many fresh inputs, of one topic or of all in turn.
+    /// Returns this many fresh inputs, of one topic or of all in turn.
     pub(crate) fn take(&mut self, count: usize, topic: Option<usize>) -> Vec<String> {
         let one = |_| {
             let topic = topic.unwrap_or(self.next % TOPICS);
@@ -50,31 +50,31 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What some requests came to.
+/// Statistics of some requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
-    /// Requests.
+    /// Number of requests.
     pub(crate) n: u64,
-    /// Those that an adapter answered.
+    /// Number of those that an adapter answered.
     pub(crate) routed: u64,
-    /// Right answers.
+    /// Number of right answers.
     pub(crate) right: u64,
-    /// Right answers of adapters.
+    /// Number of right answers of adapters.
     pub(crate) routed_right: u64,
-    /// Right answers that the general model gives to the same inputs.
+    /// Number of right answers by the general model to the same inputs.
     pub(crate) general_right: u64,
-    /// What the general model alone costs on the same inputs.
+    /// Cost of the general model alone on the same inputs.
     pub(crate) general_usd: f64,
-    /// Requests that found the role halted.
+    /// Number of requests that found the role halted.
     pub(crate) halted: u64,
-    /// Probes that became due.
+    /// Number of due probes.
     pub(crate) probes: u64,
-    /// Reasons of those that no adapter answered.
+    /// Reasons of those that no adapter answered, with their numbers.
     pub(crate) reasons: std::collections::BTreeMap<String, u64>,
 }
 
 impl Seen {
-    /// Adds what further requests came to.
+    /// Adds the statistics of further requests.
     pub(crate) fn add(&mut self, more: &Self) {
         self.n += more.n;
         self.routed += more.routed;
@@ -156,7 +156,7 @@ pub(crate) fn send(up: &Up, models: &Models, inputs: &[String]) -> Result<Seen> 
     })
 }
 
-/// Probes that were recorded: all, and those that agreed.
+/// Returns the number of recorded probes, and of those that agreed.
 pub(crate) fn probes(place: &Place) -> Result<(u64, u64)> {
     let text = place.read(".role-os/specialist-shadow-probes.jsonl")?;
     let lines = text

@@ -1,21 +1,21 @@
-//! A language of its own: words of syllables by Zipf's law, five topics with words of their own, and a second language
+//! An artificial language: words of syllables by Zipf's law, five topics with their own words, and a second language
 //! that shares no word with the first.
 
 use std::collections::HashSet;
 
 use crate::chance::Chance;
 
-/// Words of the language.
+/// Number of words of the language.
 pub(crate) const VOCABULARY: usize = 24_000;
-/// Words of the other one.
+/// Number of words of the other language.
 const FOREIGN: usize = 6_000;
-/// Topics; inputs take turns among them.
+/// Number of topics; inputs take turns among them.
 pub(crate) const TOPICS: usize = 5;
-/// Words that a topic favours.
+/// Number of words that a topic favours.
 const OWN: usize = 2_000;
-/// The share of a text that comes from its topic's words.
+/// Share of a text that comes from its topic's words.
 const OWN_SHARE: f64 = 0.3;
-/// Shortest and longest text, in words.
+/// Least and largest length of a text, in words.
 const LENGTH: (usize, usize) = (75, 225);
 
 const ONSETS: [&str; 20] = [
@@ -25,7 +25,7 @@ const ONSETS: [&str; 20] = [
 const VOWELS: [&str; 8] = ["a", "e", "i", "o", "u", "ai", "ea", "ou"];
 const CODAS: [&str; 8] = ["", "", "", "n", "r", "s", "l", "t"];
 
-/// Words and how often each comes.
+/// Words and their frequencies.
 pub(crate) struct World {
     words: Vec<String>,
     foreign: Vec<String>,
@@ -35,7 +35,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Makes the language of a seed.
+    /// Creates the language of a seed.
     pub(crate) fn new(seed: u64) -> Self {
         let mut chance = Chance::new(seed, "words");
         let mut known = HashSet::new();
@@ -81,7 +81,7 @@ impl World {
     }
 }
 
-/// Ranks by Zipf's law, as Mandelbrot mended it for the most frequent words.
+/// Ranks by Zipf's law, with Mandelbrot's correction for the most frequent words.
 struct Zipf(Vec<f64>);
 
 impl Zipf {
@@ -101,7 +101,7 @@ impl Zipf {
     }
 }
 
-/// A word of two to four syllables.
+/// Returns a word of two to four syllables.
 fn word(chance: &mut Chance) -> String {
     let mut word = String::new();
     for _ in 0..2 + chance.below(3) {
@@ -112,7 +112,7 @@ fn word(chance: &mut Chance) -> String {
     word
 }
 
-/// A text of sentences, its words chosen one by one.
+/// Returns a text of sentences, with words chosen one by one.
 fn text<'a>(chance: &mut Chance, pick: impl Fn(&mut Chance) -> Option<&'a String>) -> String {
     let (least, most) = LENGTH;
     let length = least + chance.below(most - least);

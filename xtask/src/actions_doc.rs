@@ -1,4 +1,4 @@
-//! `docs/actions.md`: the table of actions for people, with the commands that it must recognise.
+//! Generates `docs/actions.md`: the table of actions for people, with the commands that it must recognise.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ const SETS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Writes the page.
+/// Returns the text of the page.
 pub(crate) fn text() -> String {
     let table: Table = SOURCE.parse().unwrap_or_default();
     let actions = table.get("action").and_then(Value::as_array);

@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: builds and runs the `bench` program as a user's build would be. Measures nothing itself.
 //!
-//! Installs the peers that are programs of their own, when rows that need them are wanted.
+//! Installs the peers that are separate programs, if rows that need them are requested.
 
 use crate::install;
 use crate::project::Project;
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     only: Vec<String>,
 }
 
-/// Measures; the table or the JSON comes out on stdout.
+/// Measures, and prints the table or the JSON to stdout.
 pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
     if wants_peers(&args.only) {
         install::peers(project)?;
@@ -51,7 +51,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
     shell::run(command.args(&args.only))
 }
 
-/// Returns `true` if rows with such a peer may be among those that are wanted.
+/// Returns `true` if rows with such a peer may be among the requested ones.
 fn wants_peers(words: &[String]) -> bool {
     let is_row = |word: &String| ROWS.iter().any(|row| row.contains(word.as_str()));
     words.is_empty() || words.iter().any(is_row)

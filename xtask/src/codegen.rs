@@ -1,20 +1,20 @@
 //! `cargo xtask codegen`: the committed files that are generated from the code, written or checked.
 //!
-//! Adds no text of its own; each file's content comes from the crate that knows it.
+//! Adds no text itself; each file's content comes from the responsible crate.
 
 use std::fs;
 
 use crate::project::Project;
 use crate::shell::{self, Failure, Result};
 
-/// A committed file and the function that knows its content.
+/// A committed file and the function that returns its content.
 pub(crate) struct Generated {
-    /// From the root.
+    /// Path from the root.
     pub(crate) file: &'static str,
     text: fn() -> String,
 }
 
-/// All generated files. A new one is a line here.
+/// All generated files. A new one is one more line.
 const GENERATED: &[Generated] = &[
     Generated {
         file: "docs/config.md",
@@ -67,7 +67,7 @@ pub(crate) fn write(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Fails when a file is not up to date, naming all of them.
+/// Fails if a file is not up to date, naming all of them.
 pub(crate) fn check(project: &Project) -> Result<()> {
     let files: Vec<_> = stale(project).map(|generated| generated.file).collect();
     if files.is_empty() {
@@ -79,7 +79,7 @@ pub(crate) fn check(project: &Project) -> Result<()> {
     )))
 }
 
-/// Files that differ from what the code says, missing ones included.
+/// Returns the files that differ from the generated text, missing ones included.
 pub(crate) fn stale(project: &Project) -> impl Iterator<Item = &'static Generated> {
     GENERATED.iter().filter(|generated| {
         let on_disk = fs::read_to_string(project.root().join(generated.file));

@@ -1,4 +1,5 @@
-//! `cargo xtask dist`: an archive of stripped programs with man pages and completions, its list of components, checksums, and a signature over them.
+//! `cargo xtask dist`: an archive of stripped programs with man pages and completions, its list of components,
+//! checksums, and a signature over them.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +23,7 @@ const PAPERS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "CHANGE
 /// What published programs have beside the default.
 const FEATURES: &str = "roleos/otlp,roleos/oidc";
 const CHECKSUMS: &str = "SHA256SUMS";
-/// The name of the key in the note.
+/// Name of the key in the note.
 const SIGNER: &str = "roleos-release";
 
 /// Words of `dist`.
@@ -36,7 +37,7 @@ pub(crate) struct Args {
     unsigned: bool,
 }
 
-/// Writes everything to `dist/` below the target folder.
+/// Writes everything to `dist/` below the target directory.
 pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
     let key = if args.unsigned {
         None
@@ -111,7 +112,7 @@ fn signing_key(project: &Project) -> Result<SigningKey> {
     })
 }
 
-/// Returns the checksums as a signed note, and the key in the form that readers of notes take. The text begins with a
+/// Returns the checksums as a signed note, and the key in the form for readers of notes. The text begins with a
 /// digest and a space, which no checkpoint does.
 fn signed(sums: &str, key: &SigningKey) -> Result<(String, String)> {
     let name = Origin::parse(SIGNER).map_err(|error| Failure::of("cannot sign", error))?;

@@ -1,6 +1,7 @@
 //! `cargo xtask e2e`: installs the real agents at their pinned versions and plays the story of the `e2e` program.
 //!
-//! Needs Node with npm, Python with pip, and `script` of util-linux for a person's terminal. The agents stay in the target folder.
+//! Needs Node with npm, Python with pip, and `script` of util-linux for a person's terminal. The agents stay in the
+//! target directory.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -9,17 +10,17 @@ use crate::install;
 use crate::project::Project;
 use crate::shell::{self, Result, headline};
 
-/// The agents, as npm names them. A newer one is tried by changing its number here.
+/// The agents by their npm names. A newer one is tested by changing its number here.
 const AGENTS: &[&str] = &["@anthropic-ai/claude-code@2.1.325", "@openai/codex@0.166.0"];
 
-/// The agent that has no hooks, as PyPI names it, and what it needs without saying so.
+/// The agent without hooks by its PyPI name, with a dependency that it does not declare.
 const MINI: &[&str] = &["mini-swe-agent==2.4.6", "mcp"];
 
-/// Builds, installs, plays.
+/// Builds, installs and runs the story.
 pub(crate) fn run(project: &Project, arguments: &[OsString]) -> Result<()> {
     let tools = project.target().join("tools");
     let (home, mini) = (tools.join("agents"), tools.join("mini"));
-    // A load on the gateway needs no agent.
+    // The load on the gateway needs no agent.
     if arguments.iter().all(|word| word != "load") {
         headline("the agents");
         install::packages_of_npm(&home, AGENTS)?;

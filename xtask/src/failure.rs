@@ -1,12 +1,12 @@
-//! Why a chore or a run of the agents failed: one text for the person who started it. Read by both programs.
+//! Reason that a chore or a run of the agents failed: one text for the user. Used by both programs.
 
 use std::fmt;
 
-/// What went wrong.
+/// Text of a failure.
 #[derive(Debug)]
 pub(crate) struct Failure(String);
 
-/// The result of everything here.
+/// Result type of both programs.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
@@ -14,7 +14,7 @@ impl Failure {
         Self(message.into())
     }
 
-    /// What was attempted, and the cause.
+    /// Creates a failure from the attempt and its cause.
     pub(crate) fn of(attempt: impl fmt::Display, cause: impl fmt::Display) -> Self {
         Self(format!("{attempt}: {cause}"))
     }

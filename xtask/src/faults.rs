@@ -1,4 +1,5 @@
-//! `cargo xtask faults`: builds the programs and tries the faults of the crate `faults` on them. Decides nothing itself.
+//! `cargo xtask faults`: builds the programs and runs the faults of the crate `faults` on them. Decides nothing
+//! itself.
 
 use std::time::Duration;
 
@@ -24,13 +25,13 @@ pub(crate) struct Args {
     only: Option<String>,
 }
 
-/// Prints the table; anything but zero in a column is a failure.
+/// Prints the table; any column other than zero is a failure.
 #[expect(
     clippy::print_stdout,
     reason = "the table or the JSON is what the chore is started for"
 )]
 pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
-    // A debug build: faults are slow, and assertions and overflow checks should be heard.
+    // A debug build: the faults dominate the time, and assertions and overflow checks should be active.
     shell::run(&mut project.cargo(&["build", "--locked", "-p", "roleos"]))?;
     let options = Options {
         programs: project.target().join("debug"),

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     keep: bool,
 }
 
-/// Folders of test vectors that are seeds as well.
+/// Directories of test vectors that are seeds as well.
 const SEEDS: &[(&str, &str)] = &[
     ("bundle", "crates/witness/tests/vectors"),
     ("trace", "crates/witness/tests/vectors"),
@@ -33,7 +33,8 @@ const SEEDS: &[(&str, &str)] = &[
     ("state", "crates/specialist/tests/seeds/state"),
 ];
 
-/// Fuzzes each target for its part of the time; a finding is a failure, and its input is kept. Says how many inputs ran.
+/// Fuzzes each target for its part of the time; a finding is a failure, and its input is kept. Prints the number of
+/// inputs.
 #[expect(
     clippy::print_stdout,
     reason = "the counts are what the chore is started for"
@@ -80,7 +81,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Runs a target in the person's sight, and reads from its last words how many inputs it was given.
+/// Runs a target visibly, and reads from its last lines the number of inputs.
 fn executed(command: &mut Command) -> Result<u64> {
     let mut child = command
         .stderr(Stdio::piped())
@@ -109,13 +110,13 @@ fn executed(command: &mut Command) -> Result<u64> {
     }
 }
 
-/// The count in `stat::number_of_executed_units: 123`.
+/// Parses the count in `stat::number_of_executed_units: 123`.
 fn counted(line: &str) -> Option<u64> {
     let count = line.strip_prefix("stat::number_of_executed_units:")?;
     count.trim().parse().ok()
 }
 
-/// Keeps the smallest inputs that reach everything that the corpus reaches.
+/// Returns the command that keeps the smallest inputs with the coverage of the whole corpus.
 fn merge(project: &Project, fuzz: &Path, target: &str) -> Result<Command> {
     let kept = project.root().join("fuzz/seeds").join(target);
     fs::create_dir_all(&kept)
@@ -131,7 +132,7 @@ fn merge(project: &Project, fuzz: &Path, target: &str) -> Result<Command> {
 }
 
 fn command(project: &Project, fuzz: &Path, target: &str, seconds: u64) -> Result<Command> {
-    // New inputs go to the first folder, which is not committed.
+    // New inputs go to the first directory, which is not committed.
     let corpus = project.root().join("fuzz/corpus").join(target);
     fs::create_dir_all(&corpus)
         .map_err(|error| Failure::of(format!("cannot make `{}`", corpus.display()), error))?;
@@ -163,7 +164,7 @@ fn command(project: &Project, fuzz: &Path, target: &str, seconds: u64) -> Result
     Ok(command)
 }
 
-/// The targets, by their files.
+/// Returns the targets, by their files.
 fn targets(project: &Project) -> Result<Vec<String>> {
     let files = project.tracked()?;
     let name = |file: &String| {

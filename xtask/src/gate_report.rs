@@ -1,7 +1,8 @@
-//! `cargo xtask gate-report`: the gate's own error rates, from the corpora in the repository, as `docs/gate-error-rates.md`.
+//! `cargo xtask gate-report`: the gate's own error rates, from the corpora in the repository, as
+//! `docs/gate-error-rates.md`.
 //!
-//! Rates are computed afresh and checked by `tidy`; what depends on a machine (latency, the differential run) is
-//! measured by this chore and kept in `xtask/gate-measured.json`.
+//! Rates are recomputed and checked by `tidy`; figures that depend on a machine (latency, the differential run) are
+//! measured by this chore and stored in `xtask/gate-measured.json`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +24,7 @@ const HOME: &str = "/home/dev";
 const MEASURED: &str = "xtask/gate-measured.json";
 const PEER: &str = "cc-safety-net@2.4.5";
 
-/// What an agent hands to a hook.
+/// Event that an agent passes to a hook.
 const EVENT: &str = r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"bash -lc 'npm test && git push origin HEAD'"},"cwd":"/tmp"}"#;
 
 /// Measures, and writes the report.
@@ -42,7 +43,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     )
 }
 
-/// The report, from the corpora and the last measurements.
+/// Returns the report, from the corpora and the last measurements.
 pub(crate) fn text_of_report() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let corpus = |name: &str| {
@@ -69,7 +70,7 @@ pub(crate) fn text_of_report() -> String {
     report.text(&measured)
 }
 
-/// How many commands of a level are answered how.
+/// Numbers of commands of a level by answer.
 #[derive(Default)]
 struct Tally {
     cases: usize,
@@ -286,12 +287,12 @@ const LIMITS: &str = "\n## What is known not to be seen\n\n\
     - Installed packages go by their names, as programs on the path do; the code that they load is not read.\n\
     - Programs that were compiled before, libraries that publish without a program, and paths of protected files that code computes.\n";
 
-/// A count with its rate.
+/// Returns a count with its rate.
 fn rate(hits: usize, cases: usize) -> String {
     format!("{hits}: {}", interval(hits, cases))
 }
 
-/// Wilson's score interval, in percent.
+/// Returns Wilson's score interval, in percent.
 #[expect(clippy::cast_precision_loss, reason = "counts of a corpus are small")]
 fn interval(hits: usize, cases: usize) -> String {
     if cases == 0 {
@@ -338,7 +339,7 @@ fn differential(project: &Project) -> Result<Value> {
     }
 }
 
-/// Runs the corpora for real; the figures of the test, by level.
+/// Runs the corpora for real; returns the figures of the test, by level.
 fn supervised(project: &Project) -> Result<Value> {
     headline("the corpora under supervision");
     let test = "supervised::nothing_gated_runs_and_nothing_harmless_changes";
@@ -387,7 +388,7 @@ fn median(program: &Path, arguments: &[&str], input: &str) -> Result<f64> {
             .spawn()
             .map_err(failed)?;
         if let Some(mut pipe) = child.stdin.take() {
-            // A program that does not read its input is no failure here.
+            // A program that does not read its input is not a failure here.
             drop(pipe.write_all(input.as_bytes()));
         }
         child.wait().map_err(failed)?;

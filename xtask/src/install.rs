@@ -1,6 +1,6 @@
-//! `cargo xtask install`: what tests need beside Rust. Installs what is missing, or says exactly what to install.
+//! `cargo xtask install`: dependencies of tests besides Rust. Installs missing ones, or prints exact instructions.
 //!
-//! System packages only through apt-get and only as root; everything else goes under the target folder.
+//! System packages only through apt-get and only as root; everything else goes to the target directory.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -10,20 +10,20 @@ use std::process::Command;
 use crate::project::Project;
 use crate::shell::{self, Failure, Result, headline, write};
 
-/// What tests are given once all is installed.
+/// Tools for the tests after the installation.
 #[derive(Debug)]
 pub(crate) struct Tools {
-    /// An interpreter that has the packages of `xtask/python-requirements.txt`.
+    /// Interpreter with the packages of `xtask/python-requirements.txt`.
     pub(crate) python: PathBuf,
-    /// An interpreter that has the packages of `xtask/exchange-requirements.txt`.
+    /// Interpreter with the packages of `xtask/exchange-requirements.txt`.
     pub(crate) exchange: PathBuf,
-    /// The script of axe-core, which looks at pages for people who cannot see or use them well.
+    /// Script of axe-core, which checks the accessibility of pages.
     pub(crate) axe: PathBuf,
-    /// `cargo-deny`, which checks what comes in with dependencies.
+    /// `cargo-deny`, which checks the dependencies.
     pub(crate) deny: PathBuf,
 }
 
-/// A program of the system, how to see that it is there, and the Debian packages that bring it.
+/// A program of the system, a command that detects it, and its Debian packages.
 struct Program {
     what: &'static str,
     probe: &'static [&'static str],
@@ -91,7 +91,7 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// What the gateway is measured against, beside Python, in which one of them runs.
+/// Peers of the gateway, besides Python, in which one of them runs.
 const PEERS: &[Program] = &[
     Program {
         what: "nginx",
@@ -110,16 +110,16 @@ const PEERS: &[Program] = &[
     },
 ];
 
-/// Other gateways and guards, as npm names them.
+/// Other gateways and guards, by their npm names.
 const GUARDS: &[&str] = &["@portkey-ai/gateway@1.15.2", "cc-safety-net@2.4.5"];
 
-/// A guard of PyPI.
+/// A guard from PyPI.
 const NAH: &str = "nah==0.11.0";
 
-/// A guard of crates.io.
+/// A guard from crates.io.
 const DCG: (&str, &str) = ("destructive_command_guard", "0.16.0");
 
-/// The LiteLLM that is measured. Two releases of March 2026 were malicious; this is a later one.
+/// Measured version of LiteLLM. Two releases of March 2026 were malicious; this is a later one.
 const LITELLM: &str = "litellm[proxy]==1.106.2";
 
 /// Parts of a Rust installation that its minimal profile leaves out.
@@ -128,22 +128,22 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("clippy", &["cargo", "clippy", "--version"]),
 ];
 
-/// As npm names it. A newer one is tried by changing its number here.
+/// Name and version in npm. A newer one is tested by changing its number here.
 const AXE: &str = "axe-core@4.14.0";
 
-/// The version of `cargo-deny`. `deny.toml` is written for it.
+/// Version of `cargo-deny`, for which `deny.toml` is written.
 const DENY: &str = "0.20.2";
 
-/// The version of `cargo-fuzz`.
+/// Version of `cargo-fuzz`.
 const FUZZ: &str = "0.13.1";
 
 const REQUIREMENTS: &str = "xtask/python-requirements.txt";
 const EXCHANGE: &str = "xtask/exchange-requirements.txt";
 
-/// Succeeds in a Python that is new enough for Harbor and can make environments.
+/// Script that succeeds in a Python that is new enough for Harbor and can create environments.
 const NEW_PYTHON: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))";
 
-/// Installs what is missing; quick when nothing is.
+/// Installs missing dependencies; fast if there are none.
 pub(crate) fn run(project: &Project) -> Result<Tools> {
     components()?;
     system("tests", PROGRAMS)?;
@@ -155,7 +155,7 @@ pub(crate) fn run(project: &Project) -> Result<Tools> {
     })
 }
 
-/// Installs what the gateway and the hook are measured against, each by the client of its registry.
+/// Installs the peers of the gateway and the hook, each by the client of its registry.
 pub(crate) fn peers(project: &Project) -> Result<()> {
     system("measurements", PEERS)?;
     let folder = project.target().join("tools");
@@ -166,7 +166,7 @@ pub(crate) fn peers(project: &Project) -> Result<()> {
     guard_of_crates(&folder)
 }
 
-/// Installs the guard of crates.io, optimised as its users have it.
+/// Installs the guard of crates.io, optimised as for its users.
 fn guard_of_crates(folder: &Path) -> Result<()> {
     let home = folder.join("dcg");
     if home.join("bin/dcg").exists() {
@@ -188,10 +188,10 @@ fn guard_of_crates(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Installs a program of PyPI into an environment of its own, again when its version changes.
+/// Installs a program of PyPI into a separate environment, again if its version changes.
 pub(crate) fn program_of_python(home: &Path, program: &str, requirements: &[&str]) -> Result<()> {
     let wanted = requirements.join(" ");
-    // Asking for help imports everything, as a start does: an environment that was moved or broken is made again.
+    // `--help` imports everything, like a start: an environment that was moved or broken is rebuilt.
     let starts = shell::succeeds(Command::new(home.join("bin").join(program)).arg("--help"));
     let stamp = home.join("requirements.txt");
     if starts && fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == wanted) {
@@ -232,7 +232,7 @@ fn missing(programs: &'static [Program]) -> Vec<&'static Program> {
         .collect()
 }
 
-/// Installs those of the programs that are missing; `who` needs them.
+/// Installs the missing ones of the programs; `who` is the part that needs them.
 fn system(who: &str, programs: &'static [Program]) -> Result<()> {
     let wanted = missing(programs);
     if wanted.is_empty() {
@@ -247,7 +247,7 @@ fn system(who: &str, programs: &'static [Program]) -> Result<()> {
         Command::new("apt-get")
             .args(["install", "--quiet", "--yes", "--no-install-recommends"])
             .args(packages(&wanted))
-            // A package that asks a question would wait for ever where nobody answers.
+            // A package that asks a question would wait for ever without a user.
             .env("DEBIAN_FRONTEND", "noninteractive"),
     )?;
     let still = missing(programs);
@@ -281,7 +281,7 @@ fn is_root() -> bool {
     shell::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
-/// The interpreter of a virtual environment with exactly the pinned packages, made again when the pins change.
+/// Returns the interpreter of a virtual environment with exactly the pinned packages, rebuilt if the pins change.
 fn python(project: &Project) -> Result<PathBuf> {
     let folder = project.target().join("tools");
     let home = folder.join("python");
@@ -302,7 +302,7 @@ fn python(project: &Project) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// The interpreter of an environment with the packages that exchange formats are tested against.
+/// Returns the interpreter of an environment with the packages for tests of exchange formats.
 fn exchange(project: &Project) -> Result<PathBuf> {
     let folder = project.target().join("tools");
     let home = folder.join("exchange");
@@ -323,7 +323,7 @@ fn exchange(project: &Project) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Finds a Python that is new enough: the usual one, one with its version in its name, or one of pyenv.
+/// Finds a Python that is new enough: the default one, one with its version in its name, or one of pyenv.
 fn new_python() -> Result<PathBuf> {
     let names = ["python3", "python3.14", "python3.13", "python3.12"].map(PathBuf::from);
     let root = shell::output(Command::new("pyenv").arg("root")).unwrap_or_default();
@@ -346,7 +346,7 @@ fn imports(python: &Path) -> bool {
     shell::succeeds(Command::new(python).args(["-c", modules]))
 }
 
-/// Makes a virtual environment with what these words ask pip for.
+/// Creates a virtual environment with these arguments for pip.
 fn environment<W: AsRef<OsStr>>(home: &Path, words: impl IntoIterator<Item = W>) -> Result<()> {
     environment_of(Path::new("python3"), home, words)
 }
@@ -381,12 +381,12 @@ fn deny(project: &Project) -> Result<PathBuf> {
     crate_program(project, "cargo-deny", DENY)
 }
 
-/// `cargo-fuzz` of the pinned version.
+/// Returns `cargo-fuzz` of the pinned version.
 pub(crate) fn cargo_fuzz(project: &Project) -> Result<PathBuf> {
     crate_program(project, "cargo-fuzz", FUZZ)
 }
 
-/// A program of crates.io in this version, compiled without optimisation: it runs for seconds.
+/// Returns a program of crates.io in this version, compiled without optimisation, because it runs for seconds.
 fn crate_program(project: &Project, name: &str, version: &str) -> Result<PathBuf> {
     let folder = project.target().join("tools");
     let _alone = lock(&folder)?;
@@ -408,12 +408,12 @@ fn crate_program(project: &Project, name: &str, version: &str) -> Result<PathBuf
             .arg(&build)
             .env("CARGO_PROFILE_DEV_DEBUG", "0"),
     )?;
-    // Only the program is needed; what is left over costs nothing but space.
+    // Only the program is needed; leftovers only cost space.
     fs::remove_dir_all(&build).ok();
     Ok(program)
 }
 
-/// Exactly these packages of npm in a folder, installed again when the list changes.
+/// Installs exactly these packages of npm in a directory, again if the list changes.
 pub(crate) fn packages_of_npm(home: &Path, packages: &[&str]) -> Result<()> {
     let stamp = home.join("installed");
     let wanted = packages.join("\n");
@@ -432,7 +432,7 @@ pub(crate) fn packages_of_npm(home: &Path, packages: &[&str]) -> Result<()> {
     write(&stamp, &wanted)
 }
 
-/// Two runs that share a target folder make the environment one after the other.
+/// Locks the directory, so that two runs with the same target directory create the environment one after the other.
 fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("lock");
     fs::create_dir_all(folder)

@@ -1,6 +1,6 @@
 //! Chores of the project, one file each; `main` only dispatches.
 //!
-//! Nothing of the product lives here, and no product crate may depend on this one.
+//! No part of the product is here, and no product crate may depend on this one.
 #![expect(
     clippy::print_stderr,
     reason = "a chore talks to the person who runs it"

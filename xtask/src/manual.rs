@@ -1,4 +1,4 @@
-//! Man pages and completion scripts of `roleos`, made from the words of its command line.
+//! Man pages and completion scripts of `roleos`, generated from its command line.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use roleos::cli::Cli;
 
 use crate::shell::{Failure, Result};
 
-/// Writes `man/man1/` and `completions/` below the folder.
+/// Writes `man/man1/` and `completions/` below the directory.
 pub(crate) fn write(folder: &Path) -> Result<()> {
     let fail = |error| {
         Failure::of(

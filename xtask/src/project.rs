@@ -1,4 +1,4 @@
-//! The project on disk: its root, its target folder, its tracked files. Knows no chore.
+//! The project on disk: its root, its target directory, its tracked files. Independent of chores.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::shell::{self, Failure, Result};
 
-/// Where things are. Cargo is asked, so `CARGO_TARGET_DIR` and settings of Cargo count.
+/// Paths of the project. Cargo supplies them, so `CARGO_TARGET_DIR` and settings of Cargo apply.
 #[derive(Debug)]
 pub(crate) struct Project {
     root: PathBuf,
@@ -22,7 +22,7 @@ struct Located {
 }
 
 impl Project {
-    /// Finds the project around the current folder.
+    /// Finds the project around the working directory.
     pub(crate) fn find() -> Result<Self> {
         let text = shell::output(Command::new("cargo").args([
             "metadata",
@@ -46,26 +46,26 @@ impl Project {
         &self.target
     }
 
-    /// `program`, started in the root.
+    /// Returns a command of `program`, started in the root.
     pub(crate) fn command(&self, program: &str) -> Command {
         self.command_at(Path::new(program))
     }
 
-    /// The program at this path, started in the root.
+    /// Returns a command of the program at this path, started in the root.
     pub(crate) fn command_at(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root);
         command
     }
 
-    /// `cargo` with `arguments`, started in the root.
+    /// Returns a command of `cargo` with `arguments`, started in the root.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = self.command("cargo");
         command.args(arguments);
         command
     }
 
-    /// Files that git tracks and that are still there, from the root, with `/` between folders.
+    /// Returns the existing files that git tracks, relative to the root, with `/` as the separator.
     pub(crate) fn tracked(&self) -> Result<Vec<String>> {
         let listed = shell::output(self.command("git").args(["ls-files", "-z"]))?;
         let files = listed.split_terminator('\0').map(str::to_owned);
@@ -74,7 +74,7 @@ impl Project {
             .collect())
     }
 
-    /// The text of one file, named from the root.
+    /// Returns the text of one file, by its path from the root.
     pub(crate) fn read(&self, file: &str) -> Result<String> {
         fs::read_to_string(self.root.join(file))
             .map_err(|error| Failure::of(format!("cannot read `{file}`"), error))

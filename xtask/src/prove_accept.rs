@@ -1,8 +1,8 @@
 //! `cargo xtask prove-accept`: mines the acceptance suite from local clones and runs the built-in agents over it.
 //!
-//! `xtask/prove-suite.json` holds repositories, commands, commits and names of tests, and nothing of their code. The
-//! folder of the clones is given as an argument or a variable; without it nothing runs. `xtask/own-suite.json` is a small
-//! one of this repository's own history, for machines without clones; a shallow clone skips it.
+//! `xtask/prove-suite.json` contains repositories, commands, commits and names of tests, and none of their code. The
+//! directory of the clones is an argument or a variable; without it nothing runs. `xtask/own-suite.json` is a small
+//! one from this repository's own history, for machines without clones; a shallow clone skips it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,9 +16,9 @@ use serde_json::Value;
 use crate::project::Project;
 use crate::shell::{self, Failure, Result, headline};
 
-/// Tasks without their reference in the run that must not be accepted.
+/// Number of tasks without their reference in the run that must not be accepted.
 const WITHHELD: usize = 45;
-/// Solved bundles that are graded again.
+/// Number of solved bundles that are graded again.
 const AGAIN: usize = 10;
 
 #[derive(Debug, Deserialize)]
@@ -29,7 +29,7 @@ struct Repository {
     setup: String,
     #[serde(default)]
     key: Vec<String>,
-    /// Names of the tests that must change, by the beginning of the fix; none where those that are mined count.
+    /// Names of the tests that must change, by the prefix of the fix; empty if the mined ones count.
     tasks: BTreeMap<String, Vec<String>>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     own: bool,
 }
 
-/// Builds, mines and runs.
+/// Builds, mines and runs the suite.
 pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
     let work = args.work.clone();
     let work = work.unwrap_or_else(|| project.target().join("prove-accept"));
@@ -110,7 +110,7 @@ fn read(project: &Project, name: &str) -> Result<Vec<Repository>> {
     serde_json::from_str(&text).map_err(|error| Failure::of(format!("cannot read `{name}`"), error))
 }
 
-/// Copies the programs, so that a build meanwhile does not exchange them; returns the path of `roleos`.
+/// Copies the programs, so that a build meanwhile does not replace them; returns the path of `roleos`.
 fn copy_programs(built: &Path, to: &Path) -> Result<PathBuf> {
     let copied = fs::create_dir_all(to).and_then(|()| {
         ["roleos", "roleos-hook"]
@@ -127,9 +127,9 @@ struct Accept {
 }
 
 impl Accept {
-    /// Builds the programs and begins with an empty folder.
+    /// Builds the programs and begins with an empty directory.
     fn new(project: &Project, work: PathBuf) -> Result<Self> {
-        // Optimised, because the processor time of the harness is held against a limit.
+        // Optimised, because the processor time of the harness is compared with a limit.
         shell::run(&mut project.cargo(&["build", "--release", "--locked", "-p", "roleos"]))?;
         fs::remove_dir_all(&work).ok();
         let built = project.target().join("release");
@@ -139,8 +139,8 @@ impl Accept {
         })
     }
 
-    /// Runs an agent over the suite and prints what it took. The boxes wait for what they run, so its time is not that
-    /// of the harness.
+    /// Runs an agent over the suite and prints its resources. The sandboxes wait for their commands, so their time is
+    /// not that of the harness.
     fn prove(&self, agent: &str) -> Result<(Value, bool)> {
         headline(agent);
         let (started, before) = (Instant::now(), processor_ms());
@@ -171,7 +171,7 @@ impl Accept {
         Ok(())
     }
 
-    /// Runs the program in the work folder; its answer as JSON, and whether it ended well.
+    /// Runs the program in the work directory; returns its answer as JSON, and `true` if it succeeded.
     fn roleos(&self, arguments: &[&str]) -> Result<(Value, bool)> {
         fs::create_dir_all(self.work.join(".role-os"))
             .map_err(|error| Failure::of("cannot make the work folder", error))?;
@@ -296,7 +296,7 @@ impl Accept {
         )
     }
 
-    /// Takes references away until too few tasks can be solved.
+    /// Removes references until too few tasks can be solved.
     fn withheld(&self) -> Result<()> {
         let entries = fs::read_dir(self.work.join("suite/tasks"))
             .map_err(|error| Failure::of("cannot read the suite", error))?;
@@ -316,7 +316,7 @@ impl Accept {
     }
 }
 
-/// Milliseconds of processor time of the children that have ended.
+/// Returns the milliseconds of processor time of the children that have ended.
 fn processor_ms() -> u64 {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name of the program ends with the last bracket; the times are in hundredths of a second.

@@ -1,6 +1,7 @@
-//! `cargo xtask reproducible`: builds the programs twice, in folders of different names, and compares their bytes.
+//! `cargo xtask reproducible`: builds the programs twice, in directories of different names, and compares their
+//! bytes.
 //!
-//! [`settle`] is how a release is built as well: no path of the building machine reaches the programs.
+//! A release uses [`settle`] as well: no path of the building machine reaches the programs.
 
 use std::env;
 use std::ffi::OsString;
@@ -23,7 +24,7 @@ pub(crate) struct Args {
     package: String,
 }
 
-/// Folders of the two builds, of different lengths.
+/// Directories of the two builds, of different lengths.
 const FOLDERS: [&str; 2] = ["one", "another/folder/with-a-longer-name"];
 
 /// Builds the last commit twice; different bytes, or a path of this machine in them, are a failure.
@@ -65,7 +66,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
     }
 }
 
-/// Clones the last commit into the folder, builds it, and reads its programs.
+/// Clones the last commit into the directory, builds it, and reads its programs.
 fn build(project: &Project, folder: &Path, args: &Args) -> Result<Vec<(String, Vec<u8>)>> {
     fs::remove_dir_all(folder).ok();
     let mut clone = project.command("git");
@@ -94,7 +95,7 @@ fn build(project: &Project, folder: &Path, args: &Args) -> Result<Vec<(String, V
     Ok(programs)
 }
 
-/// Lets a build name its sources the same wherever they lie.
+/// Makes a build independent of the location of its sources.
 pub(crate) fn settle(cargo: &mut Command, root: &Path) {
     let places = [(root.to_owned(), "/roleos"), (cargo_home(), "/cargo")];
     let mut flags = OsString::new();
@@ -119,7 +120,7 @@ pub(crate) fn settle(cargo: &mut Command, root: &Path) {
         .env_remove("RUSTFLAGS")
         .env("CARGO_ENCODED_RUSTFLAGS", flags)
         .env("CFLAGS", for_c)
-        // What is built does not depend on the moment either.
+        // The build must not depend on the time either.
         .env("SOURCE_DATE_EPOCH", "0");
 }
 
@@ -133,7 +134,7 @@ fn cargo_home() -> PathBuf {
     named.or_else(own).unwrap_or_default()
 }
 
-/// Paths of this machine that no program may have in it.
+/// Returns paths of this machine that no program may contain.
 fn secret_paths(home: &Path) -> Vec<PathBuf> {
     let paths = [home.to_owned(), cargo_home()];
     paths

@@ -1,5 +1,5 @@
-//! `cargo xtask screenshots`: the pictures of the pages in `docs/img/`, taken by the browser's test over a filled workspace,
-//! and how soon the browser showed something of each.
+//! `cargo xtask screenshots`: the pictures of the pages in `docs/img/`, taken by the browser's test over a filled
+//! workspace, and the time until the browser showed content of each.
 
 use std::fs;
 
@@ -7,12 +7,12 @@ use crate::install;
 use crate::project::Project;
 use crate::shell::{self, Failure, Result};
 
-/// The test that takes them.
+/// Test that takes them.
 const TEST: &str = "browser::pictures_of_the_pages_are_small_enough_for_the_documents";
-/// The variable that says where they go.
+/// Variable with their target directory.
 const FOLDER: &str = "ROLEOS_TEST_PICTURES";
 
-/// Takes them all.
+/// Takes all pictures.
 pub(crate) fn run(project: &Project) -> Result<()> {
     install::run(project)?;
     let folder = project.root().join("docs/img");

@@ -1,4 +1,4 @@
-//! Runs other programs, and writes files. Knows no chore.
+//! Runs other programs, and writes files. Independent of chores.
 
 use std::fs;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 pub(crate) use crate::failure::{Failure, Result};
 
-/// Says what comes next, on stderr, so that stdout stays with the programs.
+/// Prints a headline on stderr, so that stdout is left to the programs.
 pub(crate) fn headline(text: &str) {
     eprintln!("\n== {text}");
 }
 
-/// Writes a file that can be made again, and its folder.
+/// Writes a file that can be regenerated, and creates its directory.
 #[expect(
     clippy::disallowed_methods,
     reason = "what is written here is made again or found by a check when it is torn"
@@ -23,7 +23,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
         .map_err(|error| Failure::of(format!("cannot write `{}`", path.display()), error))
 }
 
-/// Runs a program in the person's sight; anything but success is a failure.
+/// Runs a program visibly; anything but success is a failure.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = shown(command);
     let status = command
@@ -36,7 +36,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     }
 }
 
-/// Runs a program for its standard output.
+/// Runs a program and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let line = shown(command);
     let output = command
@@ -51,7 +51,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         .map_err(|error| Failure::of(format!("cannot read the output of `{line}`"), error))
 }
 
-/// Whether a program exists and succeeds; it is not seen and asks nothing.
+/// Returns `true` if a program exists and succeeds; it runs without terminal input and output.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -61,7 +61,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The command line as a person would type it, without quoting.
+/// Returns the command line as a user would type it, without quoting.
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();

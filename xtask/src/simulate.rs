@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::project::Project;
 use crate::shell::{self, Result, headline};
 
-/// Builds, then plays; `arguments` are passed on.
+/// Builds, then runs the simulation; `arguments` are passed on.
 pub(crate) fn run(project: &Project, arguments: &[OsString]) -> Result<()> {
     headline("the product");
     shell::run(&mut project.cargo(&["build", "--locked", "-p", "roleos", "-p", "simulate"]))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must hold, in order, stopping at the first failure. Skips nothing.
+//! `cargo xtask test`: all checks, in order, stopping at the first failure. Skips nothing.
 
 use std::fmt;
 use std::process::Command;
@@ -9,10 +9,10 @@ use crate::project::Project;
 use crate::shell::{self, Failure, Result, headline};
 use crate::tidy;
 
-/// The variable by which tests find the interpreter that has their Python packages.
+/// Variable by which tests find the interpreter with their Python packages.
 const TEST_PYTHON: &str = "ROLEOS_TEST_PYTHON";
 
-/// The variable by which tests find the interpreter that has the packages of the exchange formats.
+/// Variable by which tests find the interpreter with the packages of the exchange formats.
 const TEST_EXCHANGE: &str = "ROLEOS_TEST_EXCHANGE";
 
 /// What is off by default. Clippy reads it with the rest; its tests, and no others, are built a second time.
@@ -27,7 +27,7 @@ struct Step {
     hint: &'static str,
 }
 
-/// Installs, then runs all steps. The quickest come first.
+/// Installs, then runs all steps. The fastest come first.
 pub(crate) fn run(project: &Project) -> Result<()> {
     let mut times = Times::default();
     let tools = times.part("what tests need", || install::run(project))?;
@@ -47,12 +47,12 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// How long each part took.
+/// Duration of each part.
 #[derive(Default)]
 struct Times(Vec<(&'static str, Duration)>);
 
 impl Times {
-    /// Runs a part under a headline and prints its time, also when it fails.
+    /// Runs a part under a headline and prints its time, also if it fails.
     fn part<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         headline(name);
         let start = Instant::now();
@@ -79,7 +79,7 @@ fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-/// Checks licences, banned crates and sources, and advisories where their database can be had.
+/// Checks licences, banned crates and sources, and advisories if their database is available.
 fn dependencies(project: &Project, tools: &Tools) -> Result<()> {
     let deny = |words: &[&str]| {
         let mut command = project.command_at(&tools.deny);
@@ -157,7 +157,7 @@ fn steps(project: &Project, tools: &Tools) -> Vec<Step> {
     ]
 }
 
-/// Checks what only `cargo xtask fuzz` would compile otherwise.
+/// Checks the targets that otherwise only `cargo xtask fuzz` would compile.
 fn fuzz_targets(project: &Project) -> Command {
     let mut command = project.cargo(&[
         "check",

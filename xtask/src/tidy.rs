@@ -1,4 +1,5 @@
-//! `cargo xtask tidy`: what the compiler cannot see. Reports every problem with its place and what to do; repairs none.
+//! `cargo xtask tidy`: checks beyond the compiler. Reports every problem with its position and a remedy; repairs
+//! none.
 
 use std::fmt;
 
@@ -11,14 +12,14 @@ mod links;
 mod promises;
 mod sources;
 
-/// One thing to repair.
+/// One reported problem.
 #[derive(Debug, PartialEq, Eq)]
 struct Problem {
-    /// From the root.
+    /// Path from the root.
     file: String,
-    /// Counted from 1.
+    /// Line number, counted from 1.
     line: usize,
-    /// What is wrong, and what to do.
+    /// Description with the remedy.
     what: String,
 }
 
@@ -39,7 +40,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Runs all checks, so that one run shows all there is to repair.
+/// Runs all checks, so that one run shows all problems.
 pub(crate) fn run(project: &Project) -> Result<()> {
     let mut problems = edges::check(project)?;
     let files = project.tracked()?;

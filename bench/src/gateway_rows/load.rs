@@ -1,4 +1,4 @@
-//! A small upstream, and two ways to ask it or whoever stands before it: at a fixed rate, and as fast as it answers.
+//! A small upstream, and two kinds of load on it or a proxy before it: at a fixed rate, and as fast as it answers.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A body of 1.1 kB, as a short conversation has.
+/// Returns a body of 1.1 kB, the size of a short conversation.
 pub(super) fn body(stream: bool) -> String {
     let text = "Is this release note true to the change? ".repeat(24);
     format!(
@@ -14,7 +14,7 @@ pub(super) fn body(stream: bool) -> String {
     )
 }
 
-/// A whole request, with these further lines in its head.
+/// Returns a whole request, with these further header lines.
 pub(super) fn request(address: SocketAddr, stream: bool, more: &str) -> Vec<u8> {
     let body = body(stream);
     let head = format!(
@@ -25,7 +25,7 @@ pub(super) fn request(address: SocketAddr, stream: bool, more: &str) -> Vec<u8> 
     [head.into_bytes(), body.into_bytes()].concat()
 }
 
-/// An upstream that answers at once; a stream stays open after its first event.
+/// Starts an upstream that answers at once; a stream stays open after its first event.
 #[expect(
     clippy::expect_used,
     reason = "a bench that cannot be set up has nothing to say"
@@ -38,7 +38,7 @@ pub(super) fn upstream() -> SocketAddr {
             let small = thread::Builder::new().stack_size(128 * 1024);
             small
                 .spawn(move || {
-                    // Whoever goes away ends the conversation.
+                    // A client that disconnects ends the conversation.
                     answer(stream).ok();
                 })
                 .expect("a thread");
@@ -95,7 +95,7 @@ fn read_message(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Opti
     }
 }
 
-/// The length of the message that begins here, once its head is there.
+/// Returns the length of the message that begins here, once its head is complete.
 fn whole(bytes: &[u8]) -> Option<usize> {
     let head = bytes.windows(4).position(|part| part == b"\r\n\r\n")? + 4;
     let text = String::from_utf8_lossy(bytes.get(..head)?).to_lowercase();
@@ -109,7 +109,7 @@ fn whole(bytes: &[u8]) -> Option<usize> {
     )
 }
 
-/// One connection that asks and waits.
+/// A connection that sends requests and waits for answers.
 struct Client {
     stream: TcpStream,
     request: Vec<u8>,
@@ -142,8 +142,8 @@ impl Client {
     }
 }
 
-/// Times from the moment at which each request was due, in microseconds, sorted: an answer that comes late makes the next
-/// one late as well, as it would for a user.
+/// Returns the sorted times from the moment at which each request was due, in microseconds: a late answer delays the
+/// next one as well, as for a user.
 #[expect(
     clippy::expect_used,
     reason = "a peer that does not answer cannot be measured"
@@ -160,7 +160,7 @@ pub(super) fn at_rate(address: SocketAddr, per_second: u32, seconds: u32) -> Vec
             let due = start + Duration::from_secs(1) * number / per_second;
             thread::sleep(due.saturating_duration_since(Instant::now()));
             let begun = Instant::now().max(due);
-            // What the machine slept too long is not the server's.
+            // Oversleeping of the machine does not count for the server.
             let late = begun
                 .saturating_duration_since(due)
                 .min(Duration::from_micros(200));
@@ -182,7 +182,8 @@ pub(super) fn at_rate(address: SocketAddr, per_second: u32, seconds: u32) -> Vec
     times
 }
 
-/// Answers a second over so many connections, each of which asks again as soon as it has its answer.
+/// Returns the answers per second over this many connections, each of which sends the next request as soon as it has
+/// its answer.
 #[expect(
     clippy::expect_used,
     clippy::cast_precision_loss,
@@ -212,7 +213,7 @@ pub(super) fn throughput(
     done.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64()
 }
 
-/// Opens so many streams, each of which has had its first event.
+/// Opens this many streams, each of which has had its first event.
 #[expect(
     clippy::expect_used,
     reason = "a stream that does not open is a failed bench"

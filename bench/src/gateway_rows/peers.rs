@@ -1,4 +1,4 @@
-//! Whoever stands before the upstream, each as a process of its own: ours, nginx, the LiteLLM proxy and Portkey.
+//! Proxies before the upstream, each as a separate process: ours, nginx, the LiteLLM proxy and Portkey.
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::measure::tools;
 
-/// A process that passes requests on; it ends with this value.
+/// A proxy process, which ends when dropped.
 pub(super) struct Peer {
     child: Child,
     pub(super) address: SocketAddr,
@@ -67,7 +67,7 @@ impl Peer {
         peer
     }
 
-    /// Ours, with receipts.
+    /// Starts our gateway, with receipts.
     pub(super) fn roleos(upstream: SocketAddr) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let program = std::env::current_exe()
@@ -91,7 +91,7 @@ impl Peer {
         Self::start(folder, address, &mut command)
     }
 
-    /// nginx as a reverse proxy that keeps its connections and writes no log.
+    /// Starts nginx as a reverse proxy that keeps its connections and writes no log.
     pub(super) fn nginx(upstream: SocketAddr) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let address = free();
@@ -110,7 +110,7 @@ impl Peer {
         Self::start(folder, address, &mut command)
     }
 
-    /// The LiteLLM proxy with two workers, from its virtual environment below the target folder.
+    /// Starts the LiteLLM proxy with two workers, from its virtual environment below the target directory.
     pub(super) fn litellm(upstream: SocketAddr) -> Self {
         let program = tools().join("litellm/bin/litellm");
         let folder = tempfile::tempdir().expect("a folder");
@@ -125,11 +125,11 @@ impl Peer {
             .arg("--config")
             .arg(&path)
             .args(["--host", "127.0.0.1", "--num_workers", "2"])
-            // Two of them import for longer than it waits by itself, on a machine that has other work.
+            // On a busy machine, two of them import for longer than its default time limit.
             .args(["--timeout_worker_healthcheck", "120", "--port"])
             .arg(address.port().to_string())
             .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-            // It asks nobody for a key, as ours on loopback; that is its quickest.
+            // It requires no key, like ours on loopback; that is its fastest mode.
             .env(
                 "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY",
                 "true",
@@ -138,7 +138,7 @@ impl Peer {
         Self::start(folder, address, &mut command)
     }
 
-    /// Portkey's gateway in one process of Node, as its package starts it. Requests say where their upstream is.
+    /// Starts Portkey's gateway in one process of Node, like its package does. Requests name their upstream.
     pub(super) fn portkey() -> Self {
         let program = tools().join("guards/node_modules/@portkey-ai/gateway/build/start-server.js");
         let folder = tempfile::tempdir().expect("a folder");
@@ -152,7 +152,7 @@ impl Peer {
         Self::start(folder, address, &mut command)
     }
 
-    /// Memory that it holds now, in megabytes.
+    /// Returns its current memory, in megabytes.
     pub(super) fn megabytes(&self) -> f64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = fs::read_to_string(path).expect("Linux");

@@ -1,18 +1,18 @@
-//! Aliases that a program resolves by itself: where it keeps them, and what a call of one comes down to.
+//! Aliases that a program resolves by itself: their locations, and the meaning of a call.
 
 use toml::{Table, Value};
 
 use crate::lookup::absolute;
 use crate::{ALIASES, AliasesOf};
 
-/// The machine, as far as aliases depend on it.
+/// Part of the machine that aliases depend on.
 #[derive(Clone, Copy)]
 pub struct Machine<'a> {
     pub directory: &'a str,
     pub home: &'a str,
-    /// The variables of the program.
+    /// Look-up of a variable of the program.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The text of a file, by its absolute path.
+    /// Look-up of the text of a file, by its absolute path.
     pub read: &'a dyn Fn(&str) -> Option<String>,
 }
 
@@ -31,12 +31,12 @@ pub struct Called {
     pub meant: Meant,
 }
 
-/// What a call of an alias stands for.
+/// Meaning of an alias's call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meant {
     /// Arguments of the same program.
     Arguments(Vec<String>),
-    /// A text for a shell, and the words behind the name.
+    /// A text for a shell, and the arguments behind the name.
     Shell(String, Vec<String>),
 }
 
@@ -69,7 +69,7 @@ pub fn called(program: &str, arguments: &[String], machine: Machine<'_>) -> Opti
     })
 }
 
-/// Where the name of the alias can stand: behind options, of which each may have a value.
+/// Returns the possible positions of the alias's name: behind options, each of which may have a value.
 fn words_that_may_be_called(arguments: &[String]) -> Vec<usize> {
     let mut places = Vec::new();
     for (at, word) in arguments.iter().enumerate() {
@@ -85,7 +85,7 @@ fn words_that_may_be_called(arguments: &[String]) -> Vec<usize> {
     places
 }
 
-/// The words of an alias with those behind it, where `$1` takes the first of them.
+/// Returns the words of an alias with the arguments behind it, where `$1` takes the first of them.
 fn filled(words: &[String], rest: &[String]) -> Vec<String> {
     let mut rest = rest.iter();
     let mut all: Vec<String> = Vec::new();
@@ -102,7 +102,7 @@ fn filled(words: &[String], rest: &[String]) -> Vec<String> {
     all
 }
 
-/// The words of an alias; the first begins with `!` where they are given to a shell.
+/// Returns the words of an alias; the first begins with `!` if they are passed to a shell.
 fn value_in(
     kept: &AliasesOf,
     tables: &[Table],
@@ -120,7 +120,7 @@ fn value_in(
     let text = variable.map(Value::String);
     let value = text.or_else(|| tables.iter().find_map(|table| table.get(name)).cloned())?;
     Some(match value {
-        // A shell reads its quotes itself.
+        // A shell parses its quotes itself.
         Value::String(text) if text.starts_with('!') => vec![text],
         Value::String(text) => text
             .split_whitespace()
@@ -135,7 +135,7 @@ fn value_in(
     })
 }
 
-/// The tables of aliases, those that count first in front.
+/// Returns the tables of aliases, by precedence.
 fn tables_of(kept: &AliasesOf, arguments: &[String], machine: Machine<'_>) -> Vec<Table> {
     let read = |path: &str| {
         let text = (machine.read)(&absolute(machine.directory, path))?;
@@ -172,7 +172,7 @@ fn tables_of(kept: &AliasesOf, arguments: &[String], machine: Machine<'_>) -> Ve
 
 enum Place {
     One(String),
-    /// In the folder of the program and in each above it.
+    /// In the directory of the program and in each above it.
     Above(&'static str),
 }
 
@@ -189,7 +189,7 @@ fn place_of(file: &'static str, machine: Machine<'_>) -> Option<Place> {
     }))
 }
 
-/// The aliases in a text of settings, TOML or the plain YAML of `gh`.
+/// Returns the aliases in a settings file, TOML or the plain YAML of `gh`.
 fn table_in(kept: &AliasesOf, text: &str) -> Option<Table> {
     match text.parse::<Table>() {
         Ok(mut table) => match table.remove(kept.key)? {

@@ -1,5 +1,5 @@
-//! Whether code in another language changes a file that it names. Nothing here understands the code: it looks for the
-//! calls that change files, at the name and anywhere.
+//! Decides if code in another language changes a file that it names. Nothing here parses the code: it searches for
+//! the calls that change files, at the name and anywhere.
 
 use shell::words::names;
 
@@ -11,18 +11,18 @@ const CHANGING: &[&str] = names!(
     outputfilesync writejson copy2 copytree file_put_contents cpsync rm_rf rm_f rm_r binwrite"
 );
 
-/// The same, by names that also mean something else: `text.replace`, `list.remove`.
+/// The same, by names that also have other meanings: `text.replace`, `list.remove`.
 const AMBIGUOUS: &[&str] =
     names!("rm remove link copy move replace touch cp delete mv write put save");
 
-/// What such a name is called on when it means files.
+/// Objects on which such a name means files.
 const OF_FILES: &[&str] =
     names!("os fs fsp promises shutil path pathname file fileutils io dir deno bun");
 
-/// How a file is opened to be written.
+/// Modes that open a file for writing.
 const MODES: &[&str] = names!("w a x w+ a+ wb ab xb r+ rb+ r+b wb+ w+b wt at > >> +<");
 
-/// The words before a place: `File.write(` is `file` and `write`.
+/// Returns the words before a position: `File.write(` is `file` and `write`.
 fn callee(before: &str) -> (String, String) {
     let name = last_word(before);
     let rest = before.get(..before.len().saturating_sub(name.len()));
@@ -41,7 +41,8 @@ fn first_word(text: &str) -> &str {
     text.get(..end.unwrap_or(text.len())).unwrap_or_default()
 }
 
-/// Whether the call around a literal changes the file: `open("x", "w")`, `writeFile("x"`, `Path("x").write_text(`.
+/// Returns `true` if the call around a literal changes the file: `open("x", "w")`, `writeFile("x"`,
+/// `Path("x").write_text(`.
 pub fn changes(code: &str, at: usize, length: usize) -> bool {
     let before = code.get(..at).unwrap_or_default();
     let after = code.get(at.saturating_add(length)..).unwrap_or_default();
@@ -73,7 +74,7 @@ pub fn changes(code: &str, at: usize, length: usize) -> bool {
     (opened && writes) || by_method
 }
 
-/// Whether code changes files at all: by a call, by the mode of an open file, or by `print > file` of awk.
+/// Returns `true` if code changes files at all: by a call, by the mode of an open file, or by `print > file` of awk.
 pub fn may_change(code: &str) -> bool {
     let words = || {
         let words = code.split(|one: char| !one.is_alphanumeric() && one != '_');

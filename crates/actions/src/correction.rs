@@ -1,24 +1,24 @@
-//! The commands that git may run in place of one that it does not know (`help.autocorrect`).
+//! Commands that git may run in place of an unknown one (`help.autocorrect`).
 //!
-//! The settings are not asked: they have too many sources. A command that is near to a gated one counts as that one.
+//! The settings are not read: they have too many sources. A command that is near to a gated one counts as that one.
 
 use super::RULES;
 use super::words::GIT_BUILTIN;
 
-/// Commands that git also recognises by their beginning.
+/// Commands that git also recognises by a prefix.
 const COMMON: &[&str] = shell::words::names!(
     "clone init add mv restore rm bisect diff grep log show status branch commit merge rebase reset switch tag fetch \
     pull push"
 );
 
-/// From this distance on git corrects nothing.
+/// Distance from which git corrects nothing.
 const TOO_FAR: usize = 7;
 
-/// The longest command that is compared.
+/// Limit of the length of a command that is compared.
 const MAX_LENGTH: usize = 64;
 
-/// Returns the commands of git that may run in place of the unknown command `verb`: of those that every git has the
-/// nearest, and gated commands and `aliases` that are as near.
+/// Returns the git commands that may run in place of the unknown command `verb`: the nearest built-in ones, and gated
+/// commands and `aliases` that are as near.
 #[must_use]
 pub fn git_corrections(verb: &str, aliases: &[String]) -> Vec<String> {
     let rules = RULES.iter().filter(|(program, ..)| *program == "git");
@@ -37,7 +37,7 @@ pub fn git_corrections(verb: &str, aliases: &[String]) -> Vec<String> {
     known.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns the distance as git measures it: exchanged neighbours cost nothing, a new character 1, another one 2, a
+/// Returns the distance by git's measure: exchanged neighbours cost nothing, a new character 1, another one 2, a
 /// surplus one 3, and one more for any command that `verb` does not begin.
 fn distance(verb: &str, known: &str) -> usize {
     if COMMON.contains(&known) && known.starts_with(verb) {

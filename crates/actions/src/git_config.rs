@@ -1,8 +1,8 @@
-//! Reads a file of git's settings; says which of them git runs.
+//! Parser of git's settings, and a list of those that git executes.
 
 use shell::words::names;
 
-/// Settings whose value git gives to a shell.
+/// Settings whose value git passes to a shell.
 const RUN_SETTINGS: &[&str] = names!(
     "core.editor core.pager core.sshcommand core.fsmonitor core.askpass core.gitproxy diff.external sequence.editor \
     gpg.program credential.helper interactive.difffilter uploadpack.packobjectshook sendemail.smtpserver web.browser \
@@ -10,7 +10,7 @@ const RUN_SETTINGS: &[&str] = names!(
     core.alternaterefscommand gc.recentobjectshook"
 );
 
-/// Endings of settings of the same kind, as in `filter.x.clean`.
+/// Suffixes of settings of the same kind, as in `filter.x.clean`.
 const RUN_ENDINGS: &[&str] = names!(
     ".clean .smudge .process .cmd .command .textconv .driver .helper .editor .pager .program .sshcommand .uploadpack \
     .receivepack command cmd hook"
@@ -79,7 +79,7 @@ pub fn is_include(key: &str) -> bool {
 /// Returns `true` if git runs the value of the setting.
 #[must_use]
 pub fn is_run(key: &str, value: &str) -> bool {
-    // `submodule.x.update = !command` and its kin; an alias runs only when it is called.
+    // `submodule.x.update = !command` and similar ones; an alias runs only when it is called.
     if value.starts_with('!') && !key.starts_with("alias.") {
         return true;
     }

@@ -1,10 +1,12 @@
-//! The actions: what a program's words perform, by one table in `actions.toml`, with what undoes it.
+//! The actions that a program's arguments perform, by one table in `actions.toml`, each with its compensation.
 //!
-//! [`Catalog::classify`] serves the analysis of a command, where words may be unknown, and a program that is about to be
-//! started, with its real words, directory and environment. How a rule reads them is in [`rule`], what `curl` and `gh api`
-//! send in [`request`], what git makes of a mistyped command in [`git_corrections`], programs by what they do with their words in [`programs`], aliases that programs resolve themselves in [`aliases`],
-//! calls of other languages that change files in [`changing`], paths and facts about repositories in [`paths`] and [`repository`], the scope of a grant in [`scope`], git's settings in [`git_config`]; [`lookup`] is what may be asked of the
-//! machine. Nothing here evaluates a command: no file, no clock.
+//! [`Catalog::classify`] serves the analysis of a command, in which arguments may be unknown, and a program that is
+//! about to be started, with its real arguments, directory and environment. The evaluation of a rule is in [`rule`],
+//! the requests of `curl` and `gh api` in [`request`], git's corrections of a mistyped command in
+//! [`git_corrections`], programs by their use of arguments in [`programs`], aliases that programs resolve themselves
+//! in [`aliases`], calls of other languages that change files in [`changing`], paths and facts about repositories in
+//! [`paths`] and [`repository`], the scope of a grant in [`scope`], git's settings in [`git_config`]; [`lookup`] is
+//! the interface to the machine. Nothing here evaluates a command: no file, no clock.
 
 pub mod aliases;
 pub mod changing;
@@ -33,16 +35,16 @@ use shell::words::Shapes;
 
 include!(concat!(env!("OUT_DIR"), "/actions.rs"));
 
-/// What an action is like, which decides what is answered.
+/// Kind of an action, which determines the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Set {
-    /// It cannot be taken back: denied without a grant.
+    /// It cannot be undone: denied without a grant.
     Gated,
-    /// The same, and switched on by a setting only.
+    /// The same, but only enabled by a setting.
     Extended,
-    /// Something is lost: asked about.
+    /// Data is lost: leads to a question.
     Destructive,
-    /// A secret is read: asked about.
+    /// A secret is read: leads to a question.
     Secrets,
 }
 
@@ -59,11 +61,11 @@ impl Set {
 pub struct Action {
     /// Stable name, as in the grants.
     pub id: Cow<'static, str>,
-    /// For people.
+    /// Name for people.
     pub label: Cow<'static, str>,
-    /// What undoes it, as far as possible.
+    /// Compensation, as far as it is possible.
     pub compensator: Cow<'static, str>,
-    /// What it is like.
+    /// Kind of the action.
     pub set: Set,
 }
 
@@ -77,16 +79,15 @@ pub(crate) struct Known {
     sockets: &'static [&'static str],
 }
 
-/// Where a program that resolves aliases by itself keeps them.
+/// Location of the aliases of a program that resolves them by itself.
 #[derive(Debug)]
 pub struct AliasesOf {
-    /// The program.
     pub program: &'static str,
-    /// The table that holds them.
+    /// Key of the table that contains them.
     pub key: &'static str,
-    /// How variables begin that hold one.
+    /// Prefix of variables that contain one.
     pub variables: &'static str,
-    /// Where the tables are.
+    /// Files with the tables.
     pub files: &'static [&'static str],
     /// Options that set a value or name a file.
     pub settings: &'static [&'static str],
@@ -95,24 +96,24 @@ pub struct AliasesOf {
 /// Another way to perform an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The action.
+    /// Id of the action.
     pub action: String,
-    /// Program and words, in the syntax of the table.
+    /// Program and arguments, in the syntax of the table.
     pub text: String,
 }
 
-/// Where a program is started, and what it may ask there.
+/// Context of a program: its directories, and its access to the machine.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
     /// Working directory, absolute.
     pub directory: &'a str,
     /// Home directory, absolute.
     pub home: &'a str,
-    /// Exported variables.
+    /// Look-up of an exported variable.
     pub environment: &'a dyn Fn(&str) -> Option<String>,
-    /// Files and repositories.
+    /// Access to files and repositories.
     pub lookup: &'a dyn Lookup,
-    /// What it reads from standard input, where that is known.
+    /// Standard input, if it is known.
     pub input: Option<&'a str>,
 }
 
@@ -124,7 +125,7 @@ impl std::fmt::Debug for Around<'_> {
     }
 }
 
-/// Whether the text may name a protected thing at all.
+/// Returns `true` if the text may name a protected thing.
 pub fn mentions_guarded(text: &str) -> bool {
     const MARKS: &[&str] = &[
         "role", ".claude", ".codex", ".gemini", ".cursor", ".copilot", "hooks", ".github", "rc",
@@ -134,12 +135,12 @@ pub fn mentions_guarded(text: &str) -> bool {
     MARKS.iter().any(|mark| text.contains(mark))
 }
 
-/// What a program's words say.
+/// Actions of a program's arguments.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// Ids with a label for the chain.
     pub actions: Vec<(String, String)>,
-    /// Why they do not say it all.
+    /// Reason that the list may be incomplete.
     pub unknown: Option<&'static str>,
 }
 
@@ -151,17 +152,17 @@ impl Answer {
     }
 }
 
-/// The actions that count in one workspace.
+/// Enabled actions of one workspace.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     actions: Vec<Action>,
     own: Vec<(String, Rule)>,
-    /// Programs that perform an act which needs a grant, sorted.
+    /// Programs that perform an act that needs a grant, sorted.
     programs: Vec<Cow<'static, str>>,
     shapes: Shapes,
 }
 
-/// The shapes of the programs that have rules.
+/// Shapes of the programs that have rules.
 const RULED: Shapes = {
     let mut shapes = Shapes::none();
     let mut rules: &[(&str, usize, &str)] = RULES;
@@ -179,8 +180,8 @@ impl Default for Catalog {
 }
 
 impl Catalog {
-    /// Makes the catalog of the known actions that are wanted, by id and set, and the user's own. The id of an action that
-    /// counts already only adds a way to perform it.
+    /// Creates the catalog of the wanted known actions, by id and set, and the user's own. The id of an enabled
+    /// action only adds a way to perform it.
     #[must_use]
     pub fn new(is_wanted: &dyn Fn(&Action) -> bool, own: Vec<Action>, rules: Vec<Rule>) -> Self {
         let known = ACTIONS.iter().map(|known| Action {
@@ -211,7 +212,7 @@ impl Catalog {
             .filter(|(_, number, _)| gating.get(*number) == Some(&true));
         let mut programs: Vec<Cow<'static, str>> =
             known.map(|(program, ..)| Cow::Borrowed(*program)).collect();
-        // In the order of the programs already.
+        // Already sorted by program.
         programs.dedup();
         let mine = own.iter().filter(|(_, rule)| gates(&rule.action));
         programs.extend(mine.map(|(program, _)| Cow::Owned(program.clone())));
@@ -227,26 +228,26 @@ impl Catalog {
         }
     }
 
-    /// Returns all known actions, whether or not they count.
+    /// Returns all known actions, enabled or not.
     pub fn known() -> impl Iterator<Item = Action> {
         Self::new(&|_| true, Vec::new(), Vec::new())
             .actions
             .into_iter()
     }
 
-    /// Returns all actions that count.
+    /// Returns all enabled actions.
     #[must_use]
     pub fn actions(&self) -> &[Action] {
         &self.actions
     }
 
-    /// Returns one of them.
+    /// Returns an enabled action.
     #[must_use]
     pub fn action(&self, id: &str) -> Option<&Action> {
         self.actions.iter().find(|action| action.id == id)
     }
 
-    /// The programs by which the actions are performed.
+    /// Returns the programs that perform the actions.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.programs.iter().map(Cow::as_ref)
     }
@@ -258,7 +259,7 @@ impl Catalog {
         self.shapes.may_hold(name) && self.programs.binary_search_by(is_it).is_ok()
     }
 
-    /// Whether the text may name one of the programs at all.
+    /// Returns `true` if the text may name one of the programs.
     pub fn mentions(&self, text: &str) -> bool {
         has_hole(text)
             || ["$", "`", "\\", "sh"]
@@ -268,7 +269,7 @@ impl Catalog {
             || mentions_guarded(text)
     }
 
-    /// Whether the text names a part of an act, so that a computed word may complete it.
+    /// Returns `true` if the text names a part of an act, so that a computed word may complete it.
     pub fn mentions_part(&self, text: &str) -> bool {
         const PARTS: &[&str] = &[
             "push", "publish", "upload", "deploy", "release", "hsup", "hsilbup",
@@ -284,7 +285,7 @@ impl Catalog {
         })
     }
 
-    /// Whether the words of a program are looked at; its name has no directory and is in lower case.
+    /// Returns `true` if a program has rules; its name has no directory and is in lower case.
     #[must_use]
     pub fn has_rules(&self, program: &str) -> bool {
         let is_it = |(name, ..): &(&str, usize, &str)| (*name).cmp(program);
@@ -293,7 +294,7 @@ impl Catalog {
             || request::is_sender(program)
     }
 
-    /// Says what a program does with these words; its name has no directory and is in lower case.
+    /// Returns the actions of a program with these arguments; its name has no directory and is in lower case.
     #[must_use]
     pub fn classify(&self, program: &str, arguments: &[String], around: &Around<'_>) -> Answer {
         let mut answer = Answer::default();
@@ -345,7 +346,7 @@ impl Catalog {
         answer
     }
 
-    /// Returns the action that it is to connect to a local socket; the name of one without a file begins with `@`.
+    /// Returns the action of a connection to a local socket; the name of one without a file begins with `@`.
     #[must_use]
     pub fn of_socket(&self, socket: &str) -> Option<&str> {
         let leads = |known: &&Known| {
@@ -361,7 +362,8 @@ mod tests {
     use super::*;
     use lookup::Nothing;
 
-    /// Examples that are one program with plain words; as whole commands all of them are tried elsewhere.
+    /// Classifies the examples that are one program with plain arguments; as whole commands, all of them are tested
+    /// elsewhere.
     #[test]
     fn plain_examples_are_classified_by_their_words() {
         let catalog = Catalog::new(&|_| true, Vec::new(), Vec::new());

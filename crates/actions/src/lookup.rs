@@ -1,4 +1,4 @@
-//! What the analysis may ask of the machine, as values. The host answers; a test answers from a map.
+//! Interface of the analysis to the machine. The host implements it; a test answers from a map.
 
 mod remembered;
 
@@ -6,47 +6,46 @@ use std::borrow::Cow;
 
 pub use remembered::Remembered;
 
-/// The content of a file, as far as it helps.
+/// Content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Text.
     Text(String),
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
-    /// A program or other bytes that are no text.
+    /// A program or other bytes that are not text.
     Binary,
-    /// It is there and cannot be taken into account, and why.
+    /// The file exists but cannot be used, with the reason.
     Unreadable(&'static str),
 }
 
-/// A thing that brings many files at once.
+/// Source of many files at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'p> {
     /// A directory.
     Directory(&'p str),
     /// An archive file.
     Archive(&'p str),
-    /// What git would put into the working tree around a directory.
+    /// Files that git would put into the working tree around a directory.
     Git {
-        /// The directory.
         directory: &'p str,
-        /// Where the content comes from.
+        /// Source of the content.
         from: Snapshot<'p>,
     },
 }
 
-/// What git takes files from.
+/// Source of git's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshot<'p> {
-    /// The tree of a revision, where it differs from `HEAD`.
+    /// The tree of a revision, if it differs from `HEAD`.
     Tree(&'p str),
-    /// The same, and files of it that were changed since on the disk.
+    /// The same, with files of it that were changed since on the disk.
     Restored(&'p str),
-    /// What a revision adds to the history of `HEAD`, as a merge does.
+    /// The additions of a revision to the history of `HEAD`, as by a merge.
     Merge(&'p str),
-    /// What one commit changes, as a cherry-pick does.
+    /// The changes of one commit, as by a cherry-pick.
     Commit(&'p str),
-    /// The same the other way round, as a revert does.
+    /// The inverse changes, as by a revert.
     Reverted(&'p str),
     /// The index.
     Index,
@@ -55,50 +54,50 @@ pub enum Snapshot<'p> {
 /// Work in a repository that can be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work<'p> {
-    /// Changes of files that git knows, which no commit holds.
+    /// Changes of tracked files, which no commit contains.
     Changes,
     /// Files that git neither knows nor ignores.
     NewFiles,
-    /// Commits of a revision that no other ref holds when it is removed or moved.
+    /// Commits of a revision that no other ref contains when it is removed or moved.
     Commits {
         /// `HEAD` or a branch.
         of: &'p str,
-        /// Where it moves to.
+        /// Target of the move.
         to: Option<&'p str>,
     },
 }
 
-/// The answer to a search in a [`Source`].
+/// Result of a search in a [`Source`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// The first entry that was wanted.
+    /// The first wanted entry.
     Found(String),
-    /// All entries were seen, and none was wanted.
+    /// All entries were seen, and none is wanted.
     Clean,
-    /// The source is not there.
+    /// The source does not exist.
     Missing,
-    /// The source is there and cannot be listed.
+    /// The source exists but cannot be listed.
     Unknown,
 }
 
-/// The most entries of a source that are looked at.
+/// Limit of the entries of a source.
 pub const MAX_ENTRIES: usize = 50_000;
 
-/// Files, read on request. Paths are absolute, without `.` and `..`.
+/// Access to files, read on request. Paths are absolute, without `.` and `..`.
 pub trait Lookup {
-    /// The content of a file.
+    /// Returns the content of a file.
     fn read(&self, path: &str) -> Content;
-    /// The names in a directory; empty when there is none.
+    /// Returns the names in a directory; empty if there is none.
     fn list(&self, directory: &str) -> Vec<String>;
-    /// Returns `true` if there is a file or a folder of this name.
+    /// Returns `true` if there is a file or a directory of this name.
     fn has(&self, path: &str) -> bool {
         !matches!(self.read(path), Content::Missing) || !self.list(path).is_empty()
     }
-    /// Where a symbolic link leads, as it is written in it; None for everything else.
+    /// Returns the target of a symbolic link, as written; `None` for everything else.
     fn link(&self, _path: &str) -> Option<String> {
         None
     }
-    /// The path with every link in it followed; what does not exist stays as it is written.
+    /// Returns the path with every link in it resolved; a part that does not exist stays as written.
     fn real(&self, path: &str) -> String {
         resolved(path, &|path| self.link(path))
     }
@@ -112,20 +111,20 @@ pub trait Lookup {
             Source::Git { .. } => Listing::Missing,
         }
     }
-    /// Whether the repository around a directory holds such work; None where that cannot be told.
+    /// Returns whether the repository around a directory contains such work; `None` if that is unknown.
     fn loses(&self, _directory: &str, _work: Work<'_>) -> Option<bool> {
         None
     }
-    /// Whether the system may start the file as a program: false where that is sure not to be so.
+    /// Returns `false` if the file is known not to be executable.
     fn may_start(&self, _path: &str) -> bool {
         true
     }
 }
 
-/// More links in one path are a circle.
+/// Limit of the links in one path, to detect a cycle.
 const MAX_LINKS: usize = 64;
 
-/// Follows links part by part, also where the end of the path does not exist yet: writing would make it there.
+/// Resolves links part by part, also if the end of the path does not exist yet: a write would create it there.
 fn resolved(path: &str, link: &dyn Fn(&str) -> Option<String>) -> String {
     let mut real = String::with_capacity(path.len());
     let mut rest: Vec<String> = Vec::new();
@@ -186,7 +185,7 @@ fn search_directory<L: Lookup + ?Sized>(
     }
 }
 
-/// A machine without files.
+/// Machine without files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 
@@ -200,7 +199,7 @@ impl Lookup for Nothing {
     }
 }
 
-/// Makes a path absolute and takes `.`, `..` and doubled slashes out, without asking the machine.
+/// Makes a path absolute and removes `.`, `..` and doubled slashes, without access to the machine.
 #[must_use]
 pub fn absolute(directory: &str, path: &str) -> String {
     let whole = if path.starts_with('/') {
@@ -228,13 +227,13 @@ pub fn absolute(directory: &str, path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Whether a path has nothing to take out: most are like that.
+/// Returns `true` if a path has nothing to remove, as most have.
 fn is_straight(path: &str) -> bool {
     let mut parts = path.as_bytes().split(|byte| *byte == b'/');
     parts.next() == Some(b"") && parts.all(|part| !matches!(part, b"" | b"." | b".."))
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 #[must_use]
 pub fn base_name(path: &str) -> &str {
     let path = path.trim_end_matches('/');
@@ -242,7 +241,7 @@ pub fn base_name(path: &str) -> &str {
     slash.map_or(path, |slash| path.get(slash + 1..).unwrap_or_default())
 }
 
-/// The directory of a path.
+/// Returns the directory of a path.
 #[must_use]
 pub fn directory_of(path: &str) -> &str {
     match path.rsplit_once('/') {
@@ -301,7 +300,7 @@ mod tests {
         }
     }
 
-    /// `/d` holds `a` and `b/c`.
+    /// Directory `/d` with `a` and `b/c`.
     struct Tree;
 
     impl Lookup for Tree {

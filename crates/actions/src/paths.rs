@@ -1,5 +1,5 @@
-//! Paths whose loss or reading matters, and what would be lost of a repository. Files and git's objects are read through
-//! the lookup; git is never run.
+//! Paths whose loss or reading matters, and the possible losses of a repository. Files and git's objects are read
+//! through the lookup; git is never run.
 
 use super::{Around, PUBLIC, SECRET};
 use crate::lookup::{Content, Work, absolute, base_name};
@@ -7,18 +7,18 @@ use crate::repository::top as repository_top;
 use shell::pattern;
 use shell::value::has_hole;
 
-/// A kind of path that a rule names.
+/// Class of paths in a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Root, home, a folder of the system, a repository, or what holds one of them.
+    /// Root, home, a system directory, a repository, or a directory that contains one of them.
     Precious,
     /// A disk.
     Device,
     /// A key or credentials.
     Secret,
-    /// The same, but not the first word: that is a pattern.
+    /// The same, but not the first argument, which is a pattern.
     Searched,
-    /// The same, but not the last word: that is where it goes.
+    /// The same, but not the last argument, which is the target.
     Taken,
     /// The same behind `@` or an option that sends a file.
     Sent,
@@ -37,7 +37,7 @@ impl Class {
         })
     }
 
-    /// Whether one of the words that are no options is such a path; `all` are all words.
+    /// Returns `true` if one of the operands is such a path; `all` are all arguments.
     pub(super) fn is_among(self, words: &[&String], all: &[String], around: &Around<'_>) -> bool {
         let is_secret = |word: &String| is_secret(word, around);
         match self {
@@ -63,7 +63,7 @@ impl Class {
     }
 }
 
-/// Folders that the system needs.
+/// Directories that the system needs.
 const SYSTEM: &str = " /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /usr/bin /usr/lib \
     /usr/local /usr/sbin /usr/share /var /var/lib /Applications /Library /System /Users ";
 
@@ -90,7 +90,7 @@ fn is_precious(word: &str, around: &Around<'_>) -> bool {
             Content::Text(_)
         )
     };
-    // What was cloned into a folder for temporary files is one.
+    // A repository that was cloned into a directory for temporary files does not count.
     let is_scratch = path.starts_with("/tmp/") || path.starts_with("/var/tmp/");
     holds(around.home)
         || SYSTEM.contains(&format!(" {path} "))
@@ -112,7 +112,7 @@ fn is_device(path: &str) -> bool {
     })
 }
 
-/// Whether a path holds a secret.
+/// Returns `true` if a path contains a secret.
 fn is_secret(word: &str, around: &Around<'_>) -> bool {
     if has_hole(word) || word.contains("://") {
         return false;
@@ -133,10 +133,10 @@ fn is_secret(word: &str, around: &Around<'_>) -> bool {
     SECRET.iter().any(fits) && !PUBLIC.iter().any(fits)
 }
 
-/// What a rule may ask of the repository.
+/// Facts about the repository that a rule may use.
 pub(super) const FACTS: &[&str] = &["repository", "changes", "new-files", "commits", "branch"];
 
-/// Whether a fact holds, or cannot be told. Without a repository nothing is lost.
+/// Returns `true` if a fact holds, or is unknown. Without a repository nothing is lost.
 pub(super) fn fact(name: &str, directory: &str, behind: &[&String], around: &Around<'_>) -> bool {
     if has_hole(directory) || repository_top(directory, around.lookup).is_none() {
         return false;

@@ -1,8 +1,8 @@
-//! Programs by what they do with their words, for those that have no grammar of their own here.
+//! Programs by their use of arguments, for those without a grammar here.
 
 use shell::words::{Names, names};
 
-/// Programs that only read, print, search or move their words: none of them is started.
+/// Programs that only read, print, search or move their arguments: none of these is executed.
 pub static DATA: Names = Names::new(names!(
     "apropos basename chgrp chmod chown column comm cp cut date df diff dirname du egrep expr fgrep file fmt \
     fold grep head help hexdump info install jq kill killall less ln logger ls man mkdir more mv nano nl od open paste \
@@ -18,7 +18,7 @@ pub static DATA: Names = Names::new(names!(
     ping dig nslookup host ip ifconfig netstat ss nc openssl ssh-keygen jobs lsb_release sw_vers defaults diskutil"
 ));
 
-/// Programs that run code of another language: what that code starts is not read.
+/// Programs that run code of another language: that code is not analysed.
 pub static INTERPRETERS: Names = Names::new(names!(
     "python node perl ruby php lua luajit tclsh wish expect julia r rscript elixir iex erl escript scala groovy clojure \
     clj bb raku rakudo ghc runghc runhaskell ghci swift kotlin java jshell osascript pwsh powershell cmd nu xonsh elvish guile \
@@ -36,11 +36,11 @@ pub static RUNNERS: Names = Names::new(names!(
     py-spy socat fzf mix nix-shell toolbox pkgx rebar3 drone buildkite-agent ctest flatpak"
 ));
 
-/// Those of them whose words are texts for a shell.
+/// Runners whose arguments are texts for a shell.
 pub const TEXTS: &[&str] =
     names!("concurrently nodemon npm-run-all chokidar watchexec watchman-make mispipe pee");
 
-/// Programs that start a program of a package, and the words by which they do.
+/// Programs that start a program of a package, and the arguments by which they do.
 pub const PACKAGES: &[(&str, &str)] = &[
     ("npx", ""),
     ("bunx", ""),
@@ -53,13 +53,13 @@ pub const PACKAGES: &[(&str, &str)] = &[
     ("bun", "x exec"),
 ];
 
-/// Options of theirs, and of environments, that take the next word.
+/// Their options, and those of environments, that take the next argument.
 pub const PACKAGE_OPTIONS: &[&str] = names!(
     "package with with-requirements python from spec name prefix workspace filter env project directory index registry \
     environment profile config dir file account env-file extra group only-group refresh-package"
 );
 
-/// Commands of programs that run what the project says; the rest of what these programs do is their own.
+/// Commands of programs that run code of the project; the other commands of these programs do not.
 pub const RUNNING: &[(&[&str], &[&str])] = &[
     (
         names!("npm pnpm yarn bun"),
@@ -88,7 +88,7 @@ pub const RUNNING: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// Words of package managers that are commands of theirs; any other is a script of the project.
+/// Commands of package managers; any other word is a script of the project.
 pub static OF_MANAGERS: Names = Names::new(names!(
     "access add adduser approve-builds audit bin bugs cache ci completion config constraints dedupe deploy deprecate \
     diff dist-tag docs doctor edit env exec explain fetch find-dupes fund generate-lock-entry get global help hook i \
@@ -98,7 +98,7 @@ pub static OF_MANAGERS: Names = Names::new(names!(
     v version versions view why whoami multi m upgrade-interactive pub sbom se la autoclean policies dedupe-mode"
 ));
 
-/// Tools that run code of the project as a side matter, in files that the command may have written.
+/// Tools that run code of the project incidentally, in files that the command may have written.
 pub static BUILDERS: Names = Names::new(names!(
     "pytest pip pip3 cargo go dotnet gem npm pnpm yarn bun swift zig"
 ));
@@ -111,7 +111,7 @@ pub const OF_CARGO: &[&str] = names!(
     --version --help --list -V -h udeps bloat semver-checks mutants"
 );
 
-/// Programs that start the words behind one of these words, in an environment of theirs.
+/// Programs that start the arguments behind one of these words, in their own environment.
 pub const ENVIRONMENTS: &[(&[&str], &[&str])] = &[
     (
         names!("uv poetry pdm rye pipenv pixi hatch conda mamba micromamba"),
@@ -134,14 +134,14 @@ pub const ENVIRONMENTS: &[(&[&str], &[&str])] = &[
     (names!("firebase"), names!("emulators:exec")),
 ];
 
-/// Tools that people run in such environments, and that run code of the project only as a side matter.
+/// Tools that are commonly run in such environments, and that run code of the project only incidentally.
 pub static ORDINARY: Names = Names::new(names!(
     "pytest mkdocs sphinx-build uvicorn gunicorn alembic django-admin rspec rubocop standardrb tsc \
     eslint prettier ruff black mypy flake8 pylint isort pyright bandit pip venv json.tool http.server py_compile \
     compileall build ensurepip site sysconfig zipfile tarfile twine"
 ));
 
-/// Programs with a language in which a sign starts a command.
+/// Programs with a language that can start a command.
 pub const FILTERS: &[&str] = names!("awk sed vim psql mysql mariadb sqlite3");
 
 macro_rules! starting_options {
@@ -177,7 +177,7 @@ pub const STARTING_OPTIONS: &[(&[&str], &[&str])] = starting_options! {
     "curl" => "-K --config";
 };
 
-/// Options that carry text for people or a name to look for.
+/// Options with text for people or a search pattern.
 pub static CARRY_TEXT: Names = Names::new(names!(
     "-m -t -k -g --message --title --body --description --grep --filter --name --text --comment --note --reason \
     --prompt --query --pattern --testNamePattern --test-name-pattern --subject --label --notes --append-notes --summary \

@@ -2,7 +2,7 @@
 
 use crate::lookup::{Content, Lookup, absolute};
 
-/// Returns the top of the working tree around a directory, with its folder of git and the text of `HEAD`.
+/// Returns the top of the working tree around a directory, with its git directory and the text of `HEAD`.
 #[must_use]
 pub fn around(directory: &str, lookup: &dyn Lookup) -> Option<(String, String, String)> {
     let mut folder = directory.trim_end_matches('/').to_owned();

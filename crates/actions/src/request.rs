@@ -1,4 +1,4 @@
-//! What a program sends over HTTP: `gh api`, `curl` and their kin do the same acts by address.
+//! HTTP requests of programs: `gh api`, `curl` and similar ones perform the same acts by address.
 
 use super::SENDERS;
 use super::rule::Fit;
@@ -6,33 +6,33 @@ use shell::pattern;
 use shell::value::{HOLE, has_hole};
 use shell::words::names;
 
-/// One request, as far as the words tell.
+/// One request, as far as the arguments tell it.
 pub(super) struct Request {
     method: String,
     addresses: Vec<String>,
     body: String,
-    /// Whether a body, or the name of a field, is not known.
+    /// Set if a body, or the name of a field, is unknown.
     hides: bool,
-    /// Hosts and paths that options put in the place of those of the addresses.
+    /// Hosts and paths that options substitute for those of the addresses.
     hosts: Vec<String>,
     paths: Vec<String>,
     /// The method of an earlier request of the same call that changes something.
     earlier: Option<String>,
 }
 
-/// Options of a program that say what is sent.
+/// Options of a program that determine the request.
 pub(super) struct Sender {
     pub(super) programs: &'static [&'static str],
     pub(super) method: &'static [&'static str],
     pub(super) body: &'static [&'static str],
     pub(super) upload: &'static [&'static str],
     pub(super) address: &'static [&'static str],
-    /// Other options that take the next word.
+    /// Other options that take the next argument.
     pub(super) valued: &'static [&'static str],
 }
 
 impl Sender {
-    /// Options that take the next word.
+    /// Returns the options that take the next argument.
     fn all(&self) -> impl Iterator<Item = &'static str> {
         let all = [
             self.method,
@@ -44,7 +44,7 @@ impl Sender {
         all.into_iter().flatten().copied()
     }
 
-    /// Divides an option from its value: `--method=POST`, `-XPOST`, `-X=POST`, `-sX POST`.
+    /// Splits an option from its value: `--method=POST`, `-XPOST`, `-X=POST`, `-sX POST`.
     fn split<'w>(&self, word: &'w str) -> (&'w str, Option<&'w str>) {
         if !word.starts_with('-') || self.all().any(|option| option == word) {
             return (word, None);
@@ -54,7 +54,7 @@ impl Sender {
                 Some((option, value)) => (option, Some(value)),
                 None => (word, None),
             };
-            // Options can be abbreviated, and `--expand-` in front puts variables into the value.
+            // Options can be abbreviated, and the prefix `--expand-` puts variables into the value.
             let bare = option.strip_prefix("--expand-");
             let whole = self.all().chain(FLAGS.iter().copied());
             let whole = whole.filter(|whole| match bare {
@@ -78,7 +78,7 @@ impl Sender {
     }
 }
 
-/// Options of `curl` without a value that count.
+/// Relevant options of `curl` without a value.
 const FLAGS: &[&str] = &["--get", "--head", "--help", "--next"];
 
 fn sender(program: &str) -> Option<&'static Sender> {
@@ -87,7 +87,7 @@ fn sender(program: &str) -> Option<&'static Sender> {
         .find(|sender| sender.programs.contains(&program))
 }
 
-/// Whether a program sends requests.
+/// Returns `true` if a program sends requests.
 pub(super) fn is_sender(program: &str) -> bool {
     sender(program).is_some()
 }
@@ -142,7 +142,7 @@ fn read(reading: &Sender, arguments: &[String], front: &str) -> Option<Request> 
         } else if matches!(option, "-G" | "--get" | "-I" | "--head") && front.is_empty() {
             request.method = "GET".to_owned();
         } else if word.starts_with('-') {
-            // It changes nothing that counts.
+            // It changes nothing relevant.
         } else if reading.method.is_empty() && word.bytes().all(|one| one.is_ascii_uppercase()) {
             // `http POST address`.
             request.method.clone_from(word);
@@ -208,7 +208,7 @@ fn plain_address(address: &str, front: &str) -> String {
         .trim_end_matches('.')
         .to_lowercase();
     let parts: Vec<&str> = std::iter::once(host.as_str()).chain(parts).collect();
-    // `repos/$REPO/issues`: a variable in the place of the owner holds the name as well.
+    // `repos/$REPO/issues`: a variable in the position of the owner contains the name as well.
     match parts.as_slice() {
         [host, "repos", both] if has_hole(both) => format!("{host}/repos/{both}/{both}"),
         [host, "repos", both, below, rest @ ..] if has_hole(both) && BELOW.contains(below) => {
@@ -219,10 +219,10 @@ fn plain_address(address: &str, front: &str) -> String {
     }
 }
 
-/// Most addresses that one pattern of them stands for.
+/// Limit of the addresses of one pattern.
 const MAX_ADDRESSES: usize = 64;
 
-/// Returns the addresses that `{a,b}` and `[a-c]` stand for, which a program other than `gh` and `glab` takes for several.
+/// Returns the addresses of `{a,b}` and `[a-c]`, which programs other than `gh` and `glab` expand.
 fn expanded(address: &str, front: &str) -> Vec<String> {
     let mut done = vec![String::new()];
     let mut rest = address;
@@ -252,7 +252,7 @@ fn expanded(address: &str, front: &str) -> Vec<String> {
     done.iter().map(|front| format!("{front}{rest}")).collect()
 }
 
-/// Returns the values of `a-c`, `1-3` and `1-9:2`, or what is not known.
+/// Returns the values of `a-c`, `1-3` and `1-9:2`, or an unknown value.
 fn range(text: &str) -> Vec<String> {
     let ends = text.split(':').next().and_then(|ends| ends.split_once('-'));
     let letter = |text: &str| text.parse::<char>().ok().filter(char::is_ascii_alphabetic);
@@ -272,7 +272,7 @@ fn range(text: &str) -> Vec<String> {
     }
 }
 
-/// Returns an address with `%72` and wide forms of letters and dots as the characters that they stand for.
+/// Returns an address with `%72` and wide forms of letters and dots decoded.
 fn decoded(address: &str) -> String {
     let mut plain = String::with_capacity(address.len());
     let mut rest = address;
@@ -294,7 +294,7 @@ fn decoded(address: &str) -> String {
     plain
 }
 
-/// What stands below `repos/owner/name`.
+/// Path elements below `repos/owner/name`.
 const BELOW: &[&str] = names!(
     "actions branches check-runs comments commits contents dispatches git issues labels merges milestones pages pulls \
     releases statuses transfer"
@@ -315,7 +315,7 @@ impl Request {
         }
     }
 
-    /// Notes an option that sends the request elsewhere than the address says.
+    /// Handles an option that changes the target of the request.
     fn redirect(&mut self, option: &str, value: &str) {
         let host = match option {
             "-x" | "--proxy" | "--preproxy" => value,
@@ -344,7 +344,7 @@ impl Request {
         &self.method
     }
 
-    /// Whether the request is one of these of the table.
+    /// Returns the fit of the request to one of these of the table.
     pub(super) fn fits(&self, wanted: &[&str]) -> Fit {
         wanted
             .iter()
@@ -372,7 +372,7 @@ impl Request {
         let mut fit = Fit::No;
         for address in &self.addresses {
             let parts: Vec<&str> = address.split('/').collect();
-            // An unknown address is not asked about, unless a pattern of curl hides it.
+            // An unknown address does not lead to a question, unless a pattern of curl hides it.
             if parts
                 .first()
                 .is_some_and(|host| !has_hole(host) || is_hidden(host, &wanted))
@@ -396,7 +396,7 @@ impl Request {
     }
 }
 
-/// Returns `true` if a host with a part that stands for too many can be the one that is wanted.
+/// Returns `true` if a host with a part of too many values can be the wanted one.
 fn is_hidden(host: &str, wanted: &[&str]) -> bool {
     let pattern = host.replace(HOLE, "*");
     let known = pattern.trim_matches(['*', '.']);
@@ -415,7 +415,7 @@ fn path_fits(wanted: &[&str], parts: &[&str]) -> Fit {
             if *first == "*" || pattern::matches(first, part) {
                 path_fits(rest, below)
             } else if has_hole(part) {
-                // It may hold any number of parts.
+                // It may contain any number of parts.
                 Fit::Unknown
             } else {
                 Fit::No
@@ -429,7 +429,7 @@ fn path_fits(wanted: &[&str], parts: &[&str]) -> Fit {
 mod tests {
     use super::*;
 
-    /// Method and addresses of a request, or nothing.
+    /// Returns the method and addresses of a request, or `None`.
     fn sent(command: &str) -> Option<(String, Vec<String>)> {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
         let (program, arguments) = words.split_first().unwrap();

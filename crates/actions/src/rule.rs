@@ -1,4 +1,4 @@
-//! How a rule of the table reads the words of a program; the syntax is described there.
+//! Matching of a rule of the table with the arguments of a program; the table describes the syntax.
 
 use super::paths::{self, Class};
 use super::words::{self, GitCall, git_command};
@@ -7,32 +7,32 @@ use crate::lookup::{Content, absolute};
 use shell::pattern;
 use shell::value::{has_hole, without_holes};
 
-/// Whether words fit a rule.
+/// Result of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
     No,
-    /// A word that decides is not known.
+    /// A deciding argument is unknown.
     Unknown,
     Yes,
 }
 
-/// The words of a program, read once for all its rules.
+/// Arguments of a program, read once for all its rules.
 pub(super) struct Call<'c> {
     program: &'c str,
-    /// Without the global options of git.
+    /// Arguments without the global options of git.
     arguments: &'c [String],
     valued: &'static [&'static str],
-    /// The words that are no options, in the ways that are possible.
+    /// Operands, in the possible readings.
     readings: Vec<Vec<&'c String>>,
-    /// Whether the first of them is not known.
+    /// Set if the first of them is unknown.
     hides_first: bool,
     only_prints: bool,
-    /// Where git works.
+    /// Directory of git.
     directory: String,
     around: &'c Around<'c>,
 }
 
-/// Returns the options of a program that take the next word.
+/// Returns the options of a program that take the next argument.
 fn valued(program: &str) -> &'static [&'static str] {
     let family = match program {
         "pnpm" | "yarn" | "bun" => "npm",
@@ -46,7 +46,7 @@ fn valued(program: &str) -> &'static [&'static str] {
     found.map_or(&[], |(_, options)| options)
 }
 
-/// Returns what stands in the chain of reasons.
+/// Returns the label for the chain.
 pub(super) fn label(program: &str, rest: &str) -> String {
     let path = rest.split_whitespace().take_while(|token| is_word(token));
     let path = path.map(|part| part.split('|').next().unwrap_or(part));
@@ -60,11 +60,11 @@ fn is_word(token: &str) -> bool {
     !token.starts_with(['-', '!', '@', '^', '~', '?'])
 }
 
-/// Checks that a rule can be read.
+/// Checks that a rule is valid.
 ///
 /// # Errors
 ///
-/// Says which part of it is not understood.
+/// Fails with the part that is invalid.
 pub fn check(text: &str) -> Result<(), String> {
     let mut tokens = text.split_whitespace();
     let program = tokens.next().unwrap_or_default();
@@ -100,7 +100,7 @@ fn one_of(alternatives: &str, word: &str) -> bool {
         .any(|wanted| wanted == word.as_bytes() || is_pattern(wanted))
 }
 
-/// One option of a rule: `-x` never means a long one, and `--long=value` may be two words.
+/// Matches one option of a rule: `-x` never means a long one, and `--long=value` may be two arguments.
 fn is_option(wanted: &str, word: &str, next: Option<&String>) -> bool {
     if wanted.starts_with("--") != word.starts_with("--") || !word.starts_with('-') {
         return false;
@@ -144,7 +144,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Weighs one rule, without its program.
+    /// Matches one rule, without its program.
     pub(super) fn fits(&self, rest: &str, action: &Action) -> Fit {
         if !self.may_begin(rest) {
             return Fit::No;
@@ -178,7 +178,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Returns `false` if the first word cannot be the one that a rule begins with, as for most rules of a program.
+    /// Returns `false` if the first argument cannot be the one that a rule begins with, as for most rules of a
+    /// program.
     pub(super) fn may_begin(&self, rest: &str) -> bool {
         if self.only_prints {
             return false;
@@ -224,7 +225,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Whether one of the words stands in the arguments, in a file of SQL among them or in the input.
+    /// Returns `true` if one of the words is in the arguments, in a file of SQL among them or in the input.
     fn says(&self, wanted: &str) -> bool {
         let has = |text: &str| {
             let mut words = text.split(|one: char| !one.is_alphanumeric() && one != '_');
@@ -239,8 +240,8 @@ impl<'c> Call<'c> {
             || self.arguments.iter().any(|word| has(word) || in_file(word))
     }
 
-    /// Whether options or words make the act harmless: help, a dry run that is not undone. An option counts only where it
-    /// cannot be the value of the option before it.
+    /// Returns `true` if options or operands make the act harmless: help, or a dry run that is not cancelled. An
+    /// option counts only if it cannot be the value of the option before it.
     fn is_harmless(
         &self,
         harmless: &[&str],
@@ -290,7 +291,7 @@ impl<'c> Call<'c> {
                         .iter()
                         .any(|one| is_option(one, option, words.peek().copied())) =>
                 {
-                    // Parsers of JavaScript take the next word for the value.
+                    // JavaScript parsers take the next argument as the value.
                     dry = !words.peek().is_some_and(|next| is_no(next));
                 }
                 _ => {}
@@ -300,7 +301,7 @@ impl<'c> Call<'c> {
     }
 }
 
-/// How a long option with a value, or with `--no-` in front, sets one of the harmless ones.
+/// Returns how a long option with a value, or with the prefix `--no-`, sets one of the harmless ones.
 fn switched(harmless: &[&str], option: &str) -> Option<bool> {
     let names = || harmless.iter().filter_map(|one| one.strip_prefix("--"));
     let name = option.strip_prefix("--")?;
@@ -317,7 +318,7 @@ fn is_no(value: &str) -> bool {
     matches!(value, "false" | "0" | "no")
 }
 
-/// Whether the words begin with the path, and what stands behind it. A word that is not known may also be nothing.
+/// Returns the fit of the first words to the path, and the words behind it. An unknown word may also be empty.
 fn begins<'w, 's>(path: &[&str], words: &'w [&'s String]) -> (Fit, &'w [&'s String]) {
     let mut words = words.iter();
     let mut unknown = false;
@@ -355,7 +356,7 @@ mod tests {
     use super::*;
     use crate::{Catalog, lookup::Nothing};
 
-    /// How the words of a program fit one rule of an action that needs a grant.
+    /// Returns the fit of arguments to one rule of an action that needs a grant.
     fn fits(rule: &str, words: &str) -> Fit {
         let (program, rest) = rule.split_once(' ').unwrap_or((rule, ""));
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();

@@ -1,7 +1,7 @@
-//! Whether an act lies within the scope of its grant, for grants whose scope binds.
+//! Check that an act is within the scope of its grant, for grants whose scope binds.
 //!
-//! A scope is a list of patterns with commas between; `*` stands for anything. Packages go by name, pushes by remote,
-//! branch or both, acts on GitHub by `owner/name`. What cannot be told is not covered, and the answer says so.
+//! A scope is a list of patterns separated by commas; `*` matches anything. Packages go by name, pushes by remote,
+//! branch or both, acts on GitHub by `owner/name`. An unknown target is not covered, and the answer says so.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use crate::{GitCall, git_command, repository};
 use shell::pattern;
 use shell::words::names;
 
-/// What the act aims at, or why nobody can tell.
+/// Targets of the act, or the reason that they are unknown.
 type Target = Result<Vec<Aim>, &'static str>;
 
-/// Names under which one thing is known; a pattern has to fit one of them. The second part is the branch of a push.
+/// Names of one target; a pattern must match one of them. The second field is the branch of a push.
 struct Aim {
     names: Vec<String>,
     branch: Option<String>,
@@ -37,20 +37,20 @@ impl Aim {
     }
 }
 
-/// An act as it was found.
+/// Act that was found.
 #[derive(Clone, Copy, Debug)]
 pub struct Performed<'a> {
-    /// The id of the action.
+    /// Id of the action.
     pub action: &'a str,
-    /// The program and its arguments; for a tool that is no shell, its name and its input as JSON.
+    /// The program and its arguments; for a tool that is not a shell, its name and its input as JSON.
     pub words: &'a [String],
-    /// Where it is performed.
+    /// Working directory.
     pub directory: &'a str,
-    /// Variables of the command that steer the program.
+    /// Variables of the command that control the program.
     pub environment: &'a [String],
 }
 
-/// Says why an act is not covered by the scope of its grant; None when it is.
+/// Returns why an act is not covered by the scope of its grant; `None` if it is.
 #[must_use]
 pub fn refusal(scope: &str, act: Performed<'_>, lookup: &dyn Lookup) -> Option<String> {
     let aims = match aims(act, lookup) {
@@ -114,7 +114,7 @@ fn aims(act: Performed<'_>, lookup: &dyn Lookup) -> Target {
     }
 }
 
-/// Finding of a tool that is no shell: its name and its input as JSON.
+/// Returns the input of a tool that is not a shell.
 fn by_tool(program: &str, arguments: &[String]) -> Option<Value> {
     let [input] = arguments else {
         return None;
@@ -137,7 +137,7 @@ fn tool(action: &str, input: &Value) -> Target {
     }])
 }
 
-/// Words that are no options, and whether one of these options is there.
+/// Returns the operands, without options and the values of `valued` ones.
 fn operands<'w>(arguments: &'w [String], valued: &[&str]) -> Vec<&'w str> {
     let mut found = Vec::new();
     let mut words = arguments.iter();
@@ -185,7 +185,7 @@ fn npm(arguments: &[String], directory: &str, lookup: &dyn Lookup) -> Target {
         .ok_or("there is no package.json with a name")
 }
 
-/// Python names are the same whatever stands between their parts.
+/// Normalises a Python name, in which the separators do not matter.
 fn python_name(name: &str) -> String {
     name.to_lowercase().replace(['_', '.'], "-")
 }
@@ -227,7 +227,7 @@ fn pypi(program: &str, arguments: &[String], directory: &str, lookup: &dyn Looku
     Err("pyproject.toml names no project")
 }
 
-/// `name-1.0.tar.gz`, `name-1.0-py3-none-any.whl`.
+/// Returns the names of distributions: `name-1.0.tar.gz`, `name-1.0-py3-none-any.whl`.
 fn distributions<'w>(
     files: impl Iterator<Item = &'w str>,
     directory: &str,
@@ -263,7 +263,7 @@ fn distributions<'w>(
     Ok(aims)
 }
 
-/// What a repository says about itself.
+/// Settings and branch of a repository.
 struct Repository {
     settings: Vec<(String, String)>,
     branch: Option<String>,
@@ -296,7 +296,7 @@ impl Repository {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Remotes with their addresses.
+    /// Returns the remotes with their addresses.
     fn remotes(&self) -> impl Iterator<Item = (&str, &str)> {
         self.settings.iter().filter_map(|(key, value)| {
             let name = key.strip_prefix("remote.")?.strip_suffix(".url")?;
@@ -428,7 +428,7 @@ fn github(arguments: &[String], directory: &str, lookup: &dyn Lookup) -> Target 
     }
 }
 
-/// `gh` takes the repository of the remotes; where they differ, only it knows which.
+/// Returns the repository of the remotes, which `gh` takes; if they differ, only `gh` knows which.
 fn by_remote(directory: &str, lookup: &dyn Lookup) -> Target {
     let repository = Repository::find(directory, lookup).ok_or("the repository cannot be found")?;
     let mut names: Vec<String> = repository
@@ -444,7 +444,7 @@ fn by_remote(directory: &str, lookup: &dyn Lookup) -> Target {
     }
 }
 
-/// `owner/name` of an address or of `host/owner/name`.
+/// Returns `owner/name` of an address or of `host/owner/name`.
 fn bare_repository(address: &str) -> String {
     let path = address.trim_end_matches('/').trim_end_matches(".git");
     let mut parts = path.rsplit(['/', ':']);

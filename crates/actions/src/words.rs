@@ -1,23 +1,23 @@
-//! How programs read their words: the global options of git, a dry push, words that are no options.
+//! Parsing of arguments: the global options of git, a dry push, operands.
 
 use shell::words::names;
 
-/// A call of git, taken apart.
+/// Parsed call of git.
 #[derive(Clone, Debug, Default)]
 pub struct GitCall<'w> {
-    /// Subcommand and what follows.
+    /// Subcommand and its arguments.
     pub rest: &'w [String],
-    /// `-c key=value`; a value that starts with U+0001 is the name of a variable.
+    /// Settings of `-c key=value`; a value that starts with U+0001 is the name of a variable.
     pub settings: Vec<(String, String)>,
-    /// `-C`, joined.
+    /// Value of `-C`, joined.
     pub directory: Option<String>,
-    /// `--git-dir`.
+    /// Value of `--git-dir`.
     pub git_dir: Option<String>,
-    /// `--help`, `--version`, `--exec-path`: nothing is done.
+    /// Set for `--help`, `--version`, `--exec-path`, which do nothing else.
     pub only_prints: bool,
 }
 
-/// Takes the global options of git away.
+/// Parses the global options of git.
 pub fn git_command(arguments: &[String]) -> GitCall<'_> {
     let mut call = GitCall::default();
     let mut words = arguments.iter();
@@ -71,7 +71,7 @@ fn add_setting(call: &mut GitCall<'_>, text: &str, named: bool) {
     call.settings.push((key.to_owned(), value));
 }
 
-/// Commands that every git has, as far as they are gated or common.
+/// Built-in git commands that are gated or common.
 pub(crate) const GIT_BUILTIN: &[&str] = names!(
     "add am apply archive bisect blame branch bundle cat-file check-attr checkout cherry-pick clean clone \
     commit config describe diff difftool fetch format-patch fsck gc grep help init log \
@@ -80,12 +80,12 @@ pub(crate) const GIT_BUILTIN: &[&str] = names!(
     update-index update-ref version worktree filter-branch hash-object ls-tree merge-base sparse-checkout"
 );
 
-/// Returns `true` for the commands of git that an alias cannot replace, as far as they are gated or common.
+/// Returns `true` for gated or common git commands, which an alias cannot replace.
 pub fn is_git_builtin(verb: &str) -> bool {
     GIT_BUILTIN.contains(&verb) || matches!(verb, "http-push" | "lfs" | "subtree")
 }
 
-/// Whether an option of `git push`, or its beginning, takes the next word.
+/// Returns `true` if an option of `git push`, or its prefix, takes the next argument.
 fn takes_word(option: &str) -> bool {
     const VALUED: &[&str] = &[
         "--push-option",
@@ -97,12 +97,13 @@ fn takes_word(option: &str) -> bool {
     option.len() > 3 && VALUED.iter().any(|valued| valued.starts_with(option))
 }
 
-/// Returns `true` for the word behind which nothing is an option.
+/// Returns `true` for the argument behind which nothing is an option.
 pub(super) fn ends_options(program: &str, word: &str) -> bool {
     word == "--" || (program == "git" && word == "--end-of-options")
 }
 
-/// `git push -n`, `--dry-run` and its abbreviations; the last one wins, and `--no-dry-run` undoes it.
+/// Returns `true` for `git push -n`, `--dry-run` and its abbreviations; the last one wins, and `--no-dry-run` cancels
+/// it.
 pub(super) fn git_push_is_dry(arguments: &[String]) -> bool {
     let mut dry = false;
     let mut words = arguments.iter();
@@ -116,7 +117,7 @@ pub(super) fn git_push_is_dry(arguments: &[String]) -> bool {
             option if option.len() >= 4 && "--dry-run".starts_with(option) => dry = true,
             option if option.starts_with("--") => {}
             flags if flags.starts_with('-') && flags.len() > 1 => {
-                // `-o` takes the rest of the cluster, or the next word.
+                // `-o` takes the rest of the cluster, or the next argument.
                 let before = flags.split_once('o').map_or(flags, |(before, _)| before);
                 dry |= before.contains('n');
                 if flags.ends_with('o') {
@@ -129,9 +130,9 @@ pub(super) fn git_push_is_dry(arguments: &[String]) -> bool {
     dry
 }
 
-/// The words that are no options, read in the ways that are possible.
+/// Returns the operands in the possible readings.
 ///
-/// Whether an option that is not known takes the next word cannot be told, so both readings are given.
+/// It is unknown if an unknown option takes the next argument, so both readings are returned.
 pub(super) fn readings<'w>(
     program: &str,
     known: &[&str],

@@ -1,14 +1,14 @@
-//! How much freedom an agent has as a whole: a mode, tool lists and budgets, judged before a call runs.
+//! Governance of a session as a whole: a mode, tool lists and budgets, checked before a call runs.
 //!
-//! The order is fixed: the deny list, then the mode with its allow list, then the budgets. The sentences of violations
-//! are those of the published format, so that a bundle tells the same story as the refusal.
+//! The order is fixed: the deny list, then the mode with its allow list, then the budgets. The sentences of
+//! violations are those of the published format, so that a bundle and a refusal have the same text.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use shell::words::names;
 
-/// How much freedom.
+/// Governance mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     /// No lists, no budgets.
@@ -16,14 +16,13 @@ pub enum Mode {
     Off,
     /// Only the tools of the allow list.
     Restricted,
-    /// A person confirms everything that does not only read.
+    /// A person confirms every call that is not read-only.
     Approved,
     /// Everything within the budgets.
     Autonomous,
 }
 
 impl Mode {
-    /// Every mode.
     pub const ALL: [Self; 4] = [
         Self::Off,
         Self::Restricted,
@@ -31,7 +30,7 @@ impl Mode {
         Self::Autonomous,
     ];
 
-    /// As people and programs write it.
+    /// Returns the name for people and programs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +41,7 @@ impl Mode {
         }
     }
 
-    /// The mode of that name.
+    /// Returns the mode of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.as_str() == name)
@@ -57,7 +56,7 @@ impl Mode {
         }
     }
 
-    /// The number that a bundle carries. Off has none of its own and is written as autonomous without limits.
+    /// Returns the number in a bundle. Off has no number and is written as autonomous without limits.
     #[must_use]
     pub fn wire(self) -> u8 {
         match self {
@@ -71,7 +70,6 @@ impl Mode {
 /// Mode, tool lists and budgets of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Governance {
-    /// How much freedom.
     pub mode: Mode,
     /// Tools that may be used; empty means no list, except in restricted, where it means none.
     pub allowed_tools: Vec<String>,
@@ -79,7 +77,7 @@ pub struct Governance {
     pub denied_tools: Vec<String>,
     /// Budget in millionths of a US dollar.
     pub max_cost_microdollars: u32,
-    /// Budget in calls.
+    /// Budget in calls of tools.
     pub max_tool_calls: u16,
 }
 
@@ -89,29 +87,29 @@ impl Default for Governance {
     }
 }
 
-/// What a session has used so far, without the call that is judged.
+/// Resources that a session has used so far, without the judged call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Cost in millionths of a US dollar.
     pub cost_microdollars: u64,
-    /// Tokens, in and out.
+    /// Input and output tokens.
     pub tokens: u64,
     /// Calls of tools, refused ones included.
     pub calls: u64,
-    /// Time that the calls took, in milliseconds.
+    /// Time of the calls, in milliseconds.
     pub latency_ms: u64,
 }
 
-/// A breach of the mode or of a budget. A refusal by the capability gate is none: there the guard worked.
+/// A breach of the mode or of a budget. A refusal by the capability gate is not one: there the guard worked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The tool as the agent named it.
+    /// Name of the tool by the agent.
     pub tool: String,
-    /// What was breached, in the words of the published format.
+    /// Sentence about the breach, in the words of the published format.
     pub reason: String,
 }
 
-/// What the trace of a bundle records for a call.
+/// Verdict on a call in the trace of a bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recorded {
     /// It ran.
@@ -124,7 +122,7 @@ pub enum Recorded {
 }
 
 impl Recorded {
-    /// The number on the wire.
+    /// Returns the number on the wire.
     #[must_use]
     pub fn wire(self) -> u8 {
         match self {
@@ -134,7 +132,7 @@ impl Recorded {
         }
     }
 
-    /// Lower-case name, as used in JSON.
+    /// Returns the lower-case name for JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -145,24 +143,24 @@ impl Recorded {
     }
 }
 
-/// What governance says to one call.
+/// Verdict of governance on one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
-    /// It may not run.
+    /// Set if the call may not run.
     pub refused: bool,
-    /// A person confirms it.
+    /// Set if a person must confirm it.
     pub asked: bool,
-    /// Why, one sentence each.
+    /// Reasons, one sentence each.
     pub reasons: Vec<String>,
     pub violations: Vec<Violation>,
     pub recorded: Recorded,
 }
 
-/// Tools that change nothing: the published read-only list, and those that only speak with the person.
+/// Tools that change nothing: the published read-only list, and those that only talk to the user.
 const READ_ONLY: &[&str] =
     names!("Read Glob Grep WebFetch WebSearch TodoWrite AskUserQuestion ExitPlanMode");
 
-/// The published name of a tool, and the names that Codex, Gemini, Cursor, Copilot and Claude Code give it beside that.
+/// Published names of tools, with the names by Codex, Gemini, Cursor, Copilot and Claude Code.
 const NAMES: &[(&str, &[&str])] = &[
     (
         "Bash",
@@ -196,7 +194,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("WebSearch", names!("google_web_search web_search")),
 ];
 
-/// The published name of a tool, whichever agent calls it.
+/// Returns the published name of a tool of any agent.
 #[must_use]
 pub fn canonical(tool: &str) -> &str {
     let known = NAMES.iter().find(|(_, names)| names.contains(&tool));
@@ -204,7 +202,7 @@ pub fn canonical(tool: &str) -> &str {
 }
 
 impl Governance {
-    /// Combines two: the stricter mode, or the limits of both where the mode is the same.
+    /// Combines two: the stricter mode, or the limits of both if the mode is the same.
     #[must_use]
     pub fn stricter(self, other: &Self) -> Self {
         match self.mode.strictness().cmp(&other.mode.strictness()) {
@@ -224,7 +222,7 @@ impl Governance {
         }
     }
 
-    /// The published policy of a mode; off has no lists and the widest budgets.
+    /// Returns the published policy of a mode; off has no lists and the widest budgets.
     #[must_use]
     pub fn of_mode(mode: Mode) -> Self {
         let names = |list: &[&str]| list.iter().map(ToString::to_string).collect();
@@ -249,7 +247,7 @@ impl Governance {
         }
     }
 
-    /// Judges one call before it runs.
+    /// Checks one call before it runs.
     pub fn judge(&self, tool: &str, spent: &Spent) -> Judgement {
         if self.mode == Mode::Off {
             return Judgement::default();
@@ -327,7 +325,7 @@ impl Governance {
     }
 }
 
-/// Characters of a tool name that a sentence repeats.
+/// Limit of the characters of a tool name in a sentence.
 const MAX_QUOTED: usize = 256;
 
 fn shortened(name: &str) -> Cow<'_, str> {

@@ -1,4 +1,4 @@
-//! What the director has granted: `capabilities.json`, given as text. Every doubt is a refusal that names itself.
+//! Grants by the director: `capabilities.json`, passed in as text. Every doubt is a refusal with a reason.
 
 mod place;
 
@@ -10,49 +10,50 @@ use jiff::tz::TimeZone;
 use json_schema::unique::Unique;
 use serde_json::{Map, Value};
 
-/// Where the grants stand, below the workspace's root.
+/// Path of the grants, relative to the workspace's root.
 pub const MANIFEST: &str = ".claude/role-os/capabilities.json";
 
 /// All grants of a workspace.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     entries: BTreeMap<String, Value>,
-    /// Why there are none, when the manifest is broken.
+    /// Reason that there are none, if the manifest is broken.
     broken: Option<String>,
-    /// Why they do not count, when the user has not confirmed them.
+    /// Reason that they do not count, if the user has not confirmed them.
     unconfirmed: Option<String>,
 }
 
-/// Whether an action is granted.
+/// Standing of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Yes, now.
+    /// The action is granted now.
     Granted,
-    /// The manifest says yes, but the user has not confirmed it: a clause that follows "is irreversible and".
+    /// The action is granted by the manifest, but the user has not confirmed it: a clause that follows "is
+    /// irreversible and".
     Unconfirmed(String),
-    /// No, and why: a clause that follows "is irreversible and".
+    /// The action is not granted, with the reason: a clause that follows "is irreversible and".
     Refused(String),
 }
 
-/// What a grant is meant for, where that binds.
+/// Binding scope of a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Binding {
-    /// Nothing binds.
+    /// No scope binds.
     No,
     /// Only acts within this scope.
     Scope(String),
-    /// A scope should bind and is none, and why.
+    /// A scope should bind but is invalid, with the reason.
     Broken(&'static str),
 }
 
 impl Grants {
-    /// Nothing granted.
+    /// Returns an empty set of grants.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Reads the manifest. A broken one grants nothing and says so in every answer.
+    /// Parses the manifest. A broken one grants nothing and gives its reason in every answer.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match parse_entries(text) {
@@ -73,7 +74,7 @@ impl Grants {
         }
     }
 
-    /// A manifest that is there and cannot be read.
+    /// Creates the grants of a manifest that cannot be read.
     #[must_use]
     pub fn unreadable(problem: &str) -> Self {
         Self {
@@ -82,7 +83,7 @@ impl Grants {
         }
     }
 
-    /// Whether an action is granted at this moment.
+    /// Returns the standing of an action at this moment.
     #[must_use]
     pub fn standing(&self, action: &str, now: Timestamp) -> Standing {
         match (self.written(action, now), &self.unconfirmed) {
@@ -93,7 +94,7 @@ impl Grants {
         }
     }
 
-    /// What the manifest says, confirmed or not.
+    /// Returns the standing by the manifest, confirmed or not.
     fn written(&self, action: &str, now: Timestamp) -> Standing {
         if let Some(problem) = &self.broken {
             return Standing::Refused(format!(
@@ -123,14 +124,15 @@ impl Grants {
         }
     }
 
-    /// Whether the grant counts how often it is used.
+    /// Returns `true` if the grant has a number of uses.
     #[must_use]
     pub fn is_countable(&self, action: &str) -> bool {
         let entry = self.entries.get(action);
         entry.is_some_and(|entry| entry.get("uses").is_some())
     }
 
-    /// What the grant is meant for. `all` makes every scope bind; an `enforce` that is neither true nor false does so too.
+    /// Returns the binding scope of the grant. `all` makes every scope bind; an `enforce` that is not a boolean does
+    /// so too.
     pub fn binding(&self, action: &str, all: bool) -> Binding {
         let Some(entry) = self.entries.get(action) else {
             return Binding::No;
@@ -146,10 +148,10 @@ impl Grants {
     }
 }
 
-/// Reads the entries of a manifest.
+/// Parses the entries of a manifest.
 ///
 /// # Errors
-/// Why it is not one: a sentence. A key that is there twice is refused, for readers disagree on which counts.
+/// Fails with a sentence. A duplicate key is refused, because parsers disagree on which one counts.
 pub fn parse_entries(text: &str) -> Result<Map<String, Value>, String> {
     match serde_json::from_str(text) {
         Ok(Unique(Value::Object(entries))) => Ok(entries),
@@ -158,7 +160,7 @@ pub fn parse_entries(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// A manifest whose countable grants cannot be counted down.
+/// A countable grant that cannot be counted down.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot count down the use of `{action}` in the grants: {problem}")]
 pub struct CountError {
@@ -166,10 +168,10 @@ pub struct CountError {
     problem: &'static str,
 }
 
-/// The manifest with one use less for each of these actions; every other byte stays as it is.
+/// Returns the manifest with one use less for each of these actions; every other byte stays as it is.
 ///
 /// # Errors
-/// An action has no `uses` that is a number above zero. Nothing is counted then.
+/// Fails if an action has no `uses` above zero. Nothing is counted then.
 pub fn use_once(text: &str, actions: &[String]) -> Result<String, CountError> {
     let mut text = text.to_owned();
     for action in actions {

@@ -1,5 +1,5 @@
-//! What people have allowed: [`grants`] of single actions, and [`governance`], the freedom of a session as a whole; [`verdict`], the answers that there are.
-//! Decides nothing about a command: `oversight` does, with these as values.
+//! Permissions by people: [`grants`] of single actions, and [`governance`] of a session as a whole; [`verdict`] has
+//! the possible answers. Decides nothing about a command: `oversight` does, with these as values.
 
 pub mod grants;
 

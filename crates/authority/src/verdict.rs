@@ -1,11 +1,11 @@
 //! The five answers to a call, from the mildest to the strictest.
 
-/// What may happen.
+/// Answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// It may run.
     Allow,
-    /// It may run; there is something to say.
+    /// It may run, with advice.
     Advise,
     /// It may run under supervision, which judges every program of it when that begins.
     Watch,
@@ -16,7 +16,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As programs read it.
+    /// Returns the name for programs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,34 +1,34 @@
-//! What a catalog offers: its bundles and languages, and one role in one language.
+//! Bundles and languages of a catalog, and one role in one language.
 //!
-//! The language of a text is the one that was asked for, else English, else the first that there is.
+//! The language of a text is the requested one, else English, else the first available one.
 
 use std::collections::BTreeSet;
 
 use crate::contents::{Bundle, Contents, Field, Role, Translation};
 use crate::yaml::Node;
 
-/// The language that is tried when the asked one is missing.
+/// Language that is tried if the requested one is missing.
 pub const FALLBACK: &str = "en";
 
-/// The six hashed values of a role in one language, each as the file has it: an absent one is not an empty one.
+/// The six hashed values of a role in one language, as in the file: an absent value differs from an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// A picture.
+    /// Emoji of the role.
     pub emoji: Option<String>,
-    /// Whether the role starts by itself; when it says nothing it does.
+    /// Set if the role starts by itself; an absent value counts as `true`.
     pub auto_start: Option<bool>,
     /// Display name.
     pub name: String,
     /// Summary.
     pub description: Option<String>,
-    /// The prompt.
+    /// Prompt of the role.
     pub instructions: String,
-    /// First message.
+    /// First message of the role.
     pub launch_message: Option<String>,
 }
 
 impl Fields {
-    /// Reads them; `None` when one is of a type that no consumer takes.
+    /// Reads the values; `None` if one is of a type that no consumer accepts.
     #[must_use]
     pub fn of(role: Role<'_>) -> Option<Self> {
         let text = |field| match role.field(field) {
@@ -50,51 +50,51 @@ impl Fields {
     }
 }
 
-/// A role as a person looks at it.
+/// A role with its texts and metadata.
 #[derive(Clone, Debug)]
 pub struct Card<'c> {
-    /// The bundle that lists it.
+    /// Bundle that lists it.
     pub bundle: &'c Bundle,
-    /// The slug.
+    /// Slug of the role.
     pub slug: String,
-    /// The version in the index, else 1.
+    /// Version in the index, else 1.
     pub version: f64,
-    /// The language of this text.
+    /// Language of this text.
     pub language: &'c str,
     /// All languages in which the role has a text.
     pub languages: Vec<&'c str>,
-    /// The text.
+    /// Texts of the role.
     pub fields: Fields,
-    /// The role as it is written.
+    /// The role as written.
     pub role: Role<'c>,
 }
 
-/// Why there is no card.
+/// Reason that there is no card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoCard {
     /// No bundle has the slug.
     UnknownSlug,
-    /// It is listed, but no file has its text.
+    /// The slug is listed, but no file has its text.
     NoText,
-    /// It has a text, but not in the language that must be.
+    /// The role has a text, but not in the required language; with the available ones.
     NoLanguage(Vec<String>),
-    /// A value of the text has a type that no consumer takes.
+    /// A value of the text has a type that no consumer accepts.
     WrongType,
 }
 
-/// How a language is chosen.
+/// Choice of a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted<'a> {
-    /// This one and no other.
+    /// Exactly this language.
     Exactly(&'a str),
-    /// This one if there is a text in it.
+    /// This language if there is a text in it.
     Rather(Option<&'a str>),
 }
 
-/// A role by its slug. Of several bundles that list it the first counts.
+/// Returns a role by its slug. Of several bundles that list it, the first counts.
 ///
 /// # Errors
-/// There is no such role, or no text of it that can be shown.
+/// Fails if there is no such role, or no text of it that can be shown.
 pub fn card<'c>(
     contents: &'c Contents,
     slug: &str,
@@ -129,7 +129,7 @@ pub fn card<'c>(
     })
 }
 
-/// The first bundle that lists a slug, and the version there.
+/// Returns the first bundle that lists a slug, and the version there.
 #[must_use]
 pub fn listed<'c>(contents: &'c Contents, slug: &str) -> Option<(&'c Bundle, Option<f64>)> {
     contents.bundles().find_map(|bundle| {
@@ -138,14 +138,14 @@ pub fn listed<'c>(contents: &'c Contents, slug: &str) -> Option<(&'c Bundle, Opt
     })
 }
 
-/// The version of a slug in one bundle: none when it is not listed, nothing inside when it is no number.
+/// Returns the version of a slug in one bundle: `None` if it is not listed, `Some(None)` if it is not a number.
 pub(crate) fn version_in(bundle: &Bundle, slug: &str) -> Option<Option<f64>> {
     let mut entries = bundle.entries.iter();
     let entry = entries.find(|entry| entry.slug.as_deref() == Some(slug))?;
     Some(entry.version)
 }
 
-/// The language files of one bundle, in the order of the index.
+/// Returns the language files of one bundle, in the order of the index.
 pub fn translations<'c>(
     contents: &'c Contents,
     bundle: &'c Bundle,
@@ -155,7 +155,7 @@ pub fn translations<'c>(
         .filter(move |translation| std::ptr::eq(translation.bundle, bundle))
 }
 
-/// A role of a file; the last of equals, as the hash takes it.
+/// Returns a role of a file; the last of equals, as for the hash.
 pub(crate) fn find<'c>(translation: Translation<'c>, slug: &str) -> Option<Role<'c>> {
     let named = |role: &Role<'c>| role.slug().is_some_and(|one| one == slug);
     translation.roles().filter(named).last()
@@ -167,7 +167,7 @@ fn choose(codes: &[&str], asked: Option<&str>) -> Option<usize> {
     asked.and_then(place).or_else(|| place(FALLBACK)).or(first)
 }
 
-/// All languages of the catalog, sorted, each once.
+/// Returns all languages of the catalog, sorted, each once.
 #[must_use]
 pub fn languages(contents: &Contents) -> Vec<&str> {
     let codes = contents.bundles().flat_map(|bundle| &bundle.languages);
@@ -175,13 +175,13 @@ pub fn languages(contents: &Contents) -> Vec<&str> {
     codes.into_iter().collect()
 }
 
-/// The name of a bundle in a language, else its id.
+/// Returns the name of a bundle in a language, else its id.
 #[must_use]
 pub fn bundle_name<'c>(contents: &'c Contents, bundle: &'c Bundle, asked: Option<&str>) -> &'c str {
     translated(contents, bundle, "name", asked).unwrap_or(&bundle.id)
 }
 
-/// The description of a bundle in a language.
+/// Returns the description of a bundle in a language.
 #[must_use]
 pub fn bundle_description<'c>(
     contents: &'c Contents,
@@ -191,7 +191,7 @@ pub fn bundle_description<'c>(
     translated(contents, bundle, "description", asked)
 }
 
-/// A translated text of a bundle in the language that is there.
+/// Returns a translated text of a bundle in the available language.
 pub(crate) fn bundle_text<'c>(
     contents: &'c Contents,
     bundle: &Bundle,
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(languages(draft.claims()), ["de", "en", "ru"]);
     }
 
-    /// The name and description of a bundle, as the published browse answers.
+    /// Compares the name and description of a bundle with the published browse.
     fn check(bundle: &str, asked: Option<&str>, name: &str, description: Option<&str>) {
         let draft = draft(&format!("bundles: [{{ id: a, {bundle} }}]"), &[]);
         let contents = draft.claims();

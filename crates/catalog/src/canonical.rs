@@ -1,7 +1,7 @@
 //! The bytes that are hashed for a role, and their SHA-256.
 //!
-//! A list of `[language, fields]`, languages in the order of UTF-16 code units, `fields` an object of the six hashed keys in
-//! their order, all as compact JSON. Written by hand, so that no map type can change the order of a key.
+//! A list of `[language, fields]`, languages in the order of UTF-16 code units, `fields` an object of the six hashed
+//! keys in their order, all as compact JSON. Serialised by hand, so that no map type can change the order of a key.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::contents::{Contents, Field, Role};
 use crate::yaml::{Kind, Node, number_text};
 
-/// Fewer roles are hashed sooner than a thread starts.
+/// Number of roles below which hashing is faster than starting a thread.
 const WORTH_A_THREAD: usize = 64;
 
 /// SHA-256 of a role's content.
@@ -21,27 +21,27 @@ const WORTH_A_THREAD: usize = 64;
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// As the lock writes it.
+    /// Returns the form in the lock.
     #[must_use]
     pub fn to_hex(self) -> String {
         hex::encode(self.0)
     }
 }
 
-/// A role of the catalog over all its languages.
+/// A role of the catalog, over all its languages.
 #[derive(Clone, Debug)]
 pub struct Hashed {
-    /// Its slug.
+    /// Slug of the role.
     pub slug: String,
-    /// Its version in the index, when it is a number.
+    /// Version in the index, if it is a number.
     pub version: Option<f64>,
-    /// What its content hashes to.
+    /// Hash of its content.
     pub digest: Digest,
-    /// Where the index has its version.
+    /// Offset of its version in the index.
     pub version_offset: usize,
 }
 
-/// Every role of the index, in the order of its first appearance, hashed on so many threads.
+/// Hashes every role of the index, in the order of its first appearance, on this many threads.
 pub(crate) fn hash_all(contents: &Contents, threads: NonZeroUsize) -> Vec<Hashed> {
     let texts = collect(contents);
     let part = texts
@@ -57,7 +57,7 @@ pub(crate) fn hash_all(contents: &Contents, threads: NonZeroUsize) -> Vec<Hashed
             .collect();
         let mut hashed = hash(own, &texts.by_slug);
         for (part, other) in others {
-            // A thread that died has told why; its part is done again here.
+            // A thread that panicked has printed why; its part is hashed again here.
             hashed.extend(other.join().unwrap_or_else(|_| hash(part, &texts.by_slug)));
         }
         hashed
@@ -79,7 +79,7 @@ fn hash(roles: &[Listed<'_>], by_slug: &BySlug<'_>) -> Vec<Hashed> {
     hashed.collect()
 }
 
-/// The exact text that is hashed for a role.
+/// Returns the exact text that is hashed for a role.
 #[must_use]
 pub fn text(contents: &Contents, slug: &str) -> String {
     let mut buffer = Vec::new();
@@ -88,9 +88,9 @@ pub fn text(contents: &Contents, slug: &str) -> String {
     String::from_utf8_lossy(&buffer).into_owned()
 }
 
-/// Slug, version, and where the index has that.
+/// Slug, version, and offset of the version in the index.
 type Listed<'c> = (&'c str, Option<f64>, usize);
-/// A role's text by language.
+/// Texts of a role by language.
 type Languages<'c> = BTreeMap<Utf16<'c>, Role<'c>>;
 type BySlug<'c> = BTreeMap<&'c str, Languages<'c>>;
 
@@ -99,8 +99,8 @@ struct Texts<'c> {
     by_slug: BySlug<'c>,
 }
 
-/// For each declared slug its text by language. A slug counts as declared from its bundle on; a later text of the same
-/// language replaces an earlier one, and so does a later version.
+/// Collects the texts by language for each declared slug. A slug counts as declared from its bundle on; a later text
+/// of the same language replaces an earlier one, and so does a later version.
 fn collect(contents: &Contents) -> Texts<'_> {
     let mut roles: Vec<Listed<'_>> = Vec::new();
     let mut by_slug = BySlug::new();
@@ -136,7 +136,7 @@ fn collect(contents: &Contents) -> Texts<'_> {
     Texts { roles, by_slug }
 }
 
-/// Text that is ordered by UTF-16 code units, as the published format sorts.
+/// Text that is ordered by UTF-16 code units, as in the published format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Utf16<'c>(&'c str);
 
@@ -183,7 +183,7 @@ fn fields(out: &mut Vec<u8>, role: Role<'_>) {
     out.push(b'}');
 }
 
-/// One value as JSON, as it would be hashed.
+/// Returns one value as the JSON that is hashed.
 #[must_use]
 pub fn json(node: Node<'_>) -> String {
     let mut out = Vec::new();
@@ -191,8 +191,8 @@ pub fn json(node: Node<'_>) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Text and truth values in a catalog that is as it should be; other types are hashed as the published tool does.
-/// The depth is that of the document, which has a limit.
+/// Writes a value. A valid catalog has only text and booleans; other types are hashed as by the published tool. The
+/// depth is that of the document, which has a limit.
 fn value(out: &mut Vec<u8>, node: Node<'_>) {
     match node.kind() {
         Kind::Null => out.extend_from_slice(b"null"),
@@ -217,8 +217,8 @@ fn value(out: &mut Vec<u8>, node: Node<'_>) {
     }
 }
 
-/// Keys that are array indices come first in the order of their numbers, the others as written; of equal ones the last
-/// value stands in the place of the first.
+/// Writes a map. Keys that are array indices come first in the order of their numbers, the others as written; of
+/// equal ones the last value takes the position of the first.
 fn map(out: &mut Vec<u8>, node: Node<'_>) {
     let mut entries: Vec<(String, Node<'_>)> = Vec::new();
     let mut places = BTreeMap::new();
@@ -243,7 +243,7 @@ fn map(out: &mut Vec<u8>, node: Node<'_>) {
     out.push(b'}');
 }
 
-/// A whole number without leading zeros, below the largest index of an array.
+/// Returns the number of a key that is an array index: without leading zeros, below the largest index.
 pub(crate) fn array_index(name: &str) -> Option<u32> {
     let is_canonical = name == "0" || name.starts_with(|first: char| ('1'..='9').contains(&first));
     let index: u32 = name.parse().ok().filter(|_| is_canonical)?;

@@ -1,4 +1,4 @@
-//! A catalog that was read, and one that was checked. Only the second can be trusted to be whole.
+//! A parsed catalog, and a checked one. Only the checked one is known to be complete.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -12,54 +12,54 @@ use crate::source::{INDEX, Sources};
 use crate::tombstones::Tombstones;
 use crate::{check, form, strict};
 
-/// How much is asked of a catalog.
+/// Strictness of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rigour {
-    /// What the published check asks.
+    /// The rules of the published check.
     Published,
-    /// Also what it lets through.
+    /// Also the rules for problems that the published check accepts.
     Strict,
 }
 
-/// What to do with a lock that is not JSON.
+/// Handling of a lock that is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damaged {
-    /// Refuse to write a new one.
+    /// Refuse to write a new lock.
     Refuse,
-    /// Write a new one; every role then counts as new.
+    /// Write a new lock; every role then counts as new.
     Replace,
 }
 
-/// The two files that remember what was.
+/// The two files with earlier versions.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     /// The content lock.
     pub lock: Lock,
-    /// What was in it once.
+    /// Versions that are no longer in the lock.
     pub tombstones: Tombstones,
 }
 
-/// Something worth knowing that is no problem.
+/// A remark that is not a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Stable name, as used in JSON.
+    /// Stable name for JSON.
     pub class: &'static str,
-    /// For people.
+    /// Text for people.
     pub what: String,
-    /// Where.
+    /// Position of the remark.
     pub place: Place,
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Whether the catalog holds. An empty index fails without a problem.
+    /// Set if the catalog is valid. An empty index fails without a problem.
     pub passed: bool,
-    /// In the published order.
+    /// Problems in the published order.
     pub problems: Vec<Problem>,
 }
 
-/// A catalog that was read: everything in it, and everything that is wrong with its structure.
+/// A parsed catalog: its content, and all problems of its structure.
 #[derive(Debug)]
 pub struct Draft {
     contents: Contents,
@@ -68,13 +68,13 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Looks everything through.
+    /// Parses and checks all files.
     #[must_use]
     pub fn read(sources: Sources) -> Self {
         Self::read_on(sources, NonZeroUsize::MIN)
     }
 
-    /// Looks everything through, on so many threads where that is worth it.
+    /// Parses and checks all files, on up to this many threads.
     #[must_use]
     pub fn read_on(sources: Sources, threads: NonZeroUsize) -> Self {
         let contents = Contents::new(sources);
@@ -85,25 +85,25 @@ impl Draft {
         }
     }
 
-    /// What the files say, right or wrong.
+    /// Returns the content of the files, right or wrong.
     #[must_use]
     pub fn claims(&self) -> &Contents {
         &self.contents
     }
 
-    /// What is wrong with the structure.
+    /// Returns the problems of the structure.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Every role of the index with its hash, in the order of its first appearance.
+    /// Returns every role of the index with its hash, in the order of its first appearance.
     #[must_use]
     pub fn roles(&self) -> &[Hashed] {
         &self.roles
     }
 
-    /// The whole check: structure, then the lock, then what only the strict one minds.
+    /// Runs the whole check: structure, then the lock, then the rules of the strict check.
     #[must_use]
     pub fn check(&self, records: &Records, rigour: Rigour) -> Report {
         let mut problems = self.problems.clone();
@@ -118,8 +118,8 @@ impl Draft {
         }
     }
 
-    /// The check of a catalog that came without its lock, as one from another machine does: structure, what a server
-    /// would not hand out, and what only the strict one minds.
+    /// Checks a catalog without its lock, such as one from another machine: structure, files that a server would
+    /// refuse, and the rules of the strict check.
     #[must_use]
     pub fn check_unlocked(&self, rigour: Rigour) -> Report {
         let mut problems = self.problems.clone();
@@ -132,11 +132,11 @@ impl Draft {
         }
     }
 
-    /// The lock as it should be now. All or nothing: any problem of the structure, and any role that changed under an
-    /// old version, leaves it as it was.
+    /// Returns the updated lock. All or nothing: any problem of the structure, and any role that changed under an old
+    /// version, prevents the update.
     ///
     /// # Errors
-    /// What stands in the way; nothing but an empty index gives an empty list.
+    /// Fails with the problems; the list is empty only for an empty index.
     pub fn refresh(
         &self,
         records: &Records,
@@ -161,13 +161,13 @@ impl Draft {
         Ok(refreshed)
     }
 
-    /// Files that a server would not hand out, and why.
+    /// Returns the files that a server would refuse, with the reason.
     #[must_use]
     pub fn served(&self) -> BTreeMap<String, Refusal> {
         served::refusals(&self.contents)
     }
 
-    /// Tags that mean nothing, and an index that says nothing.
+    /// Returns the warnings: unknown tags, and an empty index.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
@@ -211,17 +211,17 @@ impl Draft {
     }
 }
 
-/// A catalog whose structure holds: every declared file and role is there, and nothing else.
+/// A catalog with a valid structure: every declared file and role is present, and nothing else.
 #[derive(Debug)]
 pub struct Catalog {
     draft: Draft,
 }
 
 impl Catalog {
-    /// The only way to a checked catalog.
+    /// Parses a catalog and checks its structure; there is no other way to a checked catalog.
     ///
     /// # Errors
-    /// The structure does not hold; the draft says where.
+    /// Fails if the structure is invalid; the draft has the problems.
     pub fn parse(sources: Sources) -> Result<Self, Box<Draft>> {
         let draft = Draft::read(sources);
         if draft.problems.is_empty() && draft.contents.has_index() {
@@ -231,13 +231,13 @@ impl Catalog {
         }
     }
 
-    /// What the files say.
+    /// Returns the content of the files.
     #[must_use]
     pub fn contents(&self) -> &Contents {
         &self.draft.contents
     }
 
-    /// As it was read, for the lock and the verdicts.
+    /// Returns the parsed catalog, for the lock and the verdicts.
     #[must_use]
     pub fn draft(&self) -> &Draft {
         &self.draft

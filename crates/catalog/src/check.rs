@@ -1,6 +1,6 @@
-//! The structural check: is every declared thing there, and nothing else? All problems, in the published order.
+//! The structural check: all declared things must be present, and nothing else. All problems, in the published order.
 //!
-//! Hashes and the lock come later, in [`crate::lock`]; what only the strict check minds is in [`crate::strict`].
+//! Hashes and the lock come later, in [`crate::lock`]; the rules of the strict check are in [`crate::strict`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use crate::problem::{Class, Problem};
 use crate::source::{File, INDEX};
 use crate::yaml::{Kind, Node};
 
-/// Problems after which the check stops looking.
+/// Limit of problems after which the check stops.
 const MAX_PROBLEMS: usize = 10_000;
 
-/// Keys without which a role is none, in the order in which they are asked for.
+/// Required keys of a role, in the order in which they are checked.
 const REQUIRED: [&str; 3] = ["slug", "name", "instructions"];
 
 pub(crate) fn structure(contents: &Contents) -> Vec<Problem> {
@@ -26,7 +26,7 @@ pub(crate) fn structure(contents: &Contents) -> Vec<Problem> {
     checker.problems
 }
 
-/// The problem of a file that is no document.
+/// Returns the problem of a file that is not a document.
 pub(crate) fn yaml_error(path: &str, file: &File) -> Option<Problem> {
     let File::Broken(broken) = file else {
         return None;
@@ -41,7 +41,7 @@ struct Checker<'c> {
     problems: Vec<Problem>,
     /// Slug to the bundle and the `bundle/language` that had it first.
     first_seen: BTreeMap<String, (&'c str, String)>,
-    /// Files whose error was told; two bundles of one id name the same ones.
+    /// Files whose error was reported; two bundles with the same id name the same ones.
     broken: BTreeSet<&'c str>,
 }
 
@@ -74,7 +74,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// Whether there is an index to go on with. One that is empty fails without a problem of its own.
+    /// Returns `true` if there is an index to check. An empty one fails without a problem of its own.
     fn index(&mut self) -> bool {
         let file = self.contents.sources().file(INDEX);
         if let File::Missing = file {
@@ -218,7 +218,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// The bundle's slugs against the file's.
+    /// Compares the bundle's slugs with those of the file.
     fn compare(&mut self, translation: Translation<'_>, slugs: &[(Option<String>, usize)]) {
         let Translation {
             bundle,

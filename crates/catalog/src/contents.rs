@@ -1,34 +1,34 @@
-//! What the files say: bundles, languages, roles. Whether it is right is not known here.
+//! Content of the files: bundles, languages, roles. Not checked here.
 
 use std::collections::BTreeSet;
 
 use crate::source::{File, Sources};
 use crate::yaml::{Node, NodeId};
 
-/// Language files that one index may name.
+/// Limit of language files that one index may name.
 pub const MAX_FILES: usize = 10_000;
-/// Roles over all language files, a file counted each time that it is named.
+/// Limit of roles over all language files; a file counts each time that it is named.
 pub const MAX_ROLES: usize = 1_000_000;
 
 /// One of the six hashed keys of a role, in the order in which they are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
-    /// A picture.
+    /// Emoji of the role.
     Emoji,
-    /// Whether the role starts by itself.
+    /// Flag of a role that starts by itself.
     AutoStart,
     /// Translated display name.
     Name,
     /// Translated summary.
     Description,
-    /// The translated prompt.
+    /// Translated prompt.
     Instructions,
     /// Translated first message.
     LaunchMessage,
 }
 
 impl Field {
-    /// All, in the order of the hash.
+    /// All keys, in the order of the hash.
     pub const ALL: [Self; 6] = [
         Self::Emoji,
         Self::AutoStart,
@@ -38,7 +38,7 @@ impl Field {
         Self::LaunchMessage,
     ];
 
-    /// The key in the file.
+    /// Returns the key in the file.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -52,78 +52,78 @@ impl Field {
     }
 }
 
-/// A role as one language file has it.
+/// A role of one language file.
 #[derive(Clone, Copy, Debug)]
 pub struct Role<'c> {
     node: Node<'c>,
 }
 
 impl<'c> Role<'c> {
-    /// The slug; a number is taken by its text.
+    /// Returns the slug; a number gives its text.
     #[must_use]
     pub fn slug(self) -> Option<String> {
         self.node.get("slug")?.label()
     }
 
-    /// The value of a key, with its place; `None` when absent or null, which mean the same.
+    /// Returns the value of a key, with its position; `None` if it is absent or null, which mean the same.
     #[must_use]
     pub fn field(self, field: Field) -> Option<Node<'c>> {
         self.node.get(field.key()).filter(|node| !node.is_null())
     }
 
-    /// The text of a key, when it is text.
+    /// Returns the text of a key, if it is text.
     #[must_use]
     pub fn text(self, field: Field) -> Option<&'c str> {
         self.field(field)?.text()
     }
 
-    /// Settings of the model; never hashed.
+    /// Returns the settings of the model, which are never hashed.
     #[must_use]
     pub fn model_config(self) -> Option<Node<'c>> {
         self.node.get("modelConfig").filter(|node| !node.is_null())
     }
 
-    /// All of it.
+    /// Returns the whole value.
     #[must_use]
     pub fn node(self) -> Node<'c> {
         self.node
     }
 }
 
-/// A role as the index lists it.
+/// A role in the list of the index.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The slug; a number is taken by its text.
+    /// Slug; of a number, its text.
     pub slug: Option<String>,
-    /// The version, when it is a number.
+    /// Version, if it is a number.
     pub version: Option<f64>,
-    /// Where the version is written, to edit it; the whole entry when there is none.
+    /// Value of the version, for edits; the whole entry if there is none.
     pub version_node: NodeId,
-    /// The whole entry.
+    /// Value of the whole entry.
     pub node: NodeId,
-    /// The entry is null.
+    /// Set if the entry is null.
     pub(crate) is_null: bool,
 }
 
 /// A bundle with an id.
 #[derive(Clone, Debug)]
 pub struct Bundle {
-    /// Its id, and the name of its directory.
+    /// Id, which is also the name of its directory.
     pub id: String,
     /// Languages in the order of the index, each once.
     pub languages: Vec<Language>,
     /// Roles in the order of the index.
     pub entries: Vec<Entry>,
-    /// All of it.
+    /// Value of the whole bundle.
     pub node: NodeId,
 }
 
 /// A declared language.
 #[derive(Clone, Debug)]
 pub struct Language {
-    /// As the index writes it.
+    /// Language code as in the index.
     pub code: String,
-    /// Where.
+    /// Value of the code in the index.
     pub node: NodeId,
 }
 
@@ -135,7 +135,7 @@ pub(crate) enum Slot {
     Malformed(NodeId, &'static str),
 }
 
-/// One language file, as one bundle names it.
+/// One language file of one bundle.
 #[derive(Clone, Debug)]
 pub(crate) struct Visit {
     /// Index into the slots.
@@ -145,12 +145,12 @@ pub(crate) struct Visit {
     pub(crate) path: String,
 }
 
-/// The index, looked through once.
+/// Parsed structure of the index.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     pub(crate) slots: Vec<Slot>,
     pub(crate) visits: Vec<Visit>,
-    /// There was more than the limits allow.
+    /// Set if the limits were exceeded.
     pub(crate) is_cut: bool,
 }
 
@@ -186,7 +186,7 @@ impl Outline {
     }
 }
 
-/// Where a bundle's text in one language lies.
+/// Returns the path of a bundle's text in one language.
 #[must_use]
 pub fn path(bundle: &str, language: &str) -> String {
     format!("bundles/{bundle}/{language}.yaml")
@@ -216,7 +216,7 @@ fn slot(node: Node<'_>) -> Slot {
     })
 }
 
-/// A language twice is still one file. What is not a scalar names none.
+/// Returns the languages of a bundle. A repeated language is still one file. A value that is not a scalar is skipped.
 fn languages(bundle: Node<'_>) -> Vec<Language> {
     let mut seen = BTreeSet::new();
     let nodes = bundle.get("languages").into_iter().flat_map(Node::items);
@@ -240,28 +240,29 @@ fn entry(node: Node<'_>) -> Entry {
     }
 }
 
-/// Everything that was read, by its meaning.
+/// Content of all files.
 #[derive(Debug)]
 pub struct Contents {
     sources: Sources,
     pub(crate) outline: Outline,
 }
 
-/// A language file as one bundle names it.
+/// A language file of one bundle.
 #[derive(Clone, Copy, Debug)]
 pub struct Translation<'c> {
-    /// The bundle.
+    /// Bundle that names it.
     pub bundle: &'c Bundle,
-    /// As the index writes the language.
+    /// Language in the index.
     pub language: &'c Language,
-    /// From the catalog's root.
+    /// Path from the catalog's root.
     pub path: &'c str,
-    /// What is there.
+    /// The file, if it exists.
     pub file: &'c File,
 }
 
 impl<'c> Translation<'c> {
-    /// Its roles, in the order of the file; null ones too. None when the file is not there or has no list of roles.
+    /// Returns its roles, in the order of the file, null ones included. Empty if the file does not exist or has no
+    /// list of roles.
     pub fn roles(self) -> impl Iterator<Item = Role<'c>> {
         let document = self.file.document();
         let roles = document.and_then(|document| document.root().get("roles"));
@@ -291,13 +292,13 @@ impl Contents {
         Self { sources, outline }
     }
 
-    /// The files themselves.
+    /// Returns the files themselves.
     #[must_use]
     pub fn sources(&self) -> &Sources {
         &self.sources
     }
 
-    /// The outermost value of the index.
+    /// Returns the outermost value of the index.
     #[must_use]
     pub fn index(&self) -> Option<Node<'_>> {
         self.sources
@@ -306,7 +307,7 @@ impl Contents {
             .map(crate::yaml::Document::root)
     }
 
-    /// A value of the index by its name.
+    /// Returns a value of the index by its id.
     #[must_use]
     pub fn index_node(&self, id: NodeId) -> Option<Node<'_>> {
         self.sources
@@ -315,7 +316,7 @@ impl Contents {
             .map(|document| document.node(id))
     }
 
-    /// Bundles that can be spoken of, in the order of the index.
+    /// Returns the bundles with an id, in the order of the index.
     pub fn bundles(&self) -> impl Iterator<Item = &Bundle> {
         self.outline.slots.iter().filter_map(|slot| match slot {
             Slot::Sound(bundle) => Some(bundle),
@@ -323,7 +324,7 @@ impl Contents {
         })
     }
 
-    /// Language files in the order of the index, bundle by bundle.
+    /// Returns the language files in the order of the index, bundle by bundle.
     pub fn translations(&self) -> impl Iterator<Item = Translation<'_>> {
         self.outline
             .visits
@@ -343,12 +344,13 @@ impl Contents {
         })
     }
 
-    /// Where a value of the index begins.
+    /// Returns the offset of a value of the index.
     pub(crate) fn index_offset(&self, id: NodeId) -> usize {
         self.index_node(id).map_or(0, |node| node.span().start)
     }
 
-    /// Whether the index says anything: it is there, it is YAML, and it is not null, false, 0 or empty text.
+    /// Returns `true` if the index has content: it exists, it is YAML, and it is not null, false, 0 or an empty
+    /// string.
     pub(crate) fn has_index(&self) -> bool {
         self.index().is_some_and(|root| !root.is_falsy())
     }

@@ -1,7 +1,6 @@
 //! Edits of catalog files that leave everything else as it is: comments, quotes, order.
 //!
-//! An edit is worked out on the text by the places of its values; what it cannot do safely it refuses, and says how a
-//! person does it.
+//! An edit changes the text at the positions of its values; an unsafe edit is refused with a hint for a manual one.
 
 use std::ops::Range;
 
@@ -9,15 +8,15 @@ use crate::contents::Contents;
 use crate::source::INDEX;
 use crate::yaml::{Document, Node, Source, Style};
 
-/// Largest version that every reader of numbers tells from the next.
+/// Largest version that every number parser can distinguish from the next.
 const MAX_VERSION: u64 = 9_007_199_254_740_991;
 
-/// Why a file was not edited.
+/// Reason that a file was not edited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// In lower case, without a full stop.
+    /// Reason in lower case, without a full stop.
     pub what: String,
-    /// What a person can do.
+    /// Hint for a manual edit.
     pub hint: String,
 }
 
@@ -33,18 +32,18 @@ impl Refused {
 /// An index with one version raised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bumped {
-    /// Before.
+    /// Version before.
     pub from: u64,
-    /// After.
+    /// Version after.
     pub to: u64,
-    /// The whole index.
+    /// Text of the whole index.
     pub text: String,
 }
 
 /// Raises the version of a role by one.
 ///
 /// # Errors
-/// The role is not listed exactly once, or its version is not a whole number that stands there by itself.
+/// Fails if the role is not listed exactly once, or its version is not a plain whole number.
 pub fn bump(contents: &Contents, slug: &str) -> Result<Bumped, Refused> {
     let entries = contents.bundles().flat_map(|bundle| &bundle.entries);
     let mut entries = entries.filter(|entry| entry.slug.as_deref() == Some(slug));
@@ -75,7 +74,7 @@ pub fn bump(contents: &Contents, slug: &str) -> Result<Bumped, Refused> {
     Ok(Bumped { from, to, text })
 }
 
-/// The version as it is written: digits and nothing else, so that only digits are replaced.
+/// Returns the version as written: only digits, so that only digits are replaced.
 fn version<'d>(document: &'d Document, node: Node<'d>) -> Option<(&'d Source, Range<usize>, u64)> {
     let source = document.source();
     let span = node.span();
@@ -85,14 +84,14 @@ fn version<'d>(document: &'d Document, node: Node<'d>) -> Option<(&'d Source, Ra
     (number < MAX_VERSION && node.number().is_some()).then_some((source, span, number))
 }
 
-/// Text to put at a place; nothing is taken away.
+/// Text to insert at an offset; nothing is removed.
 #[derive(Clone, Debug)]
 pub(crate) struct Insertion {
     pub(crate) offset: usize,
     pub(crate) text: String,
 }
 
-/// A text with all insertions made. Those at one place stay in their order.
+/// Applies all insertions. Those at the same offset stay in their order.
 pub(crate) fn inserted(source: &Source, mut insertions: Vec<Insertion>) -> Option<String> {
     insertions.sort_by_key(|one| one.offset);
     let mut out = String::new();
@@ -106,8 +105,9 @@ pub(crate) fn inserted(source: &Source, mut insertions: Vec<Insertion>) -> Optio
     Some(out)
 }
 
-/// A new member behind the last one of a list or map. `lines` is the member as a block, its first line at the margin;
-/// a list's begins with `- `. `flow` is the same on one line. `None` when the collection is empty or written unusually.
+/// Inserts a new member behind the last one of a list or map. `lines` is the member as a block, its first line at the
+/// margin; a list's begins with `- `. `flow` is the same on one line. Returns `None` if the collection is empty or
+/// has an unusual layout.
 pub(crate) fn append(
     source: &Source,
     collection: Node<'_>,
@@ -150,7 +150,7 @@ fn last_member<'d>(collection: Node<'d>) -> Option<Node<'d>> {
     }
 }
 
-/// Where the last scalar of a value ends: collections may reach over comments that follow them.
+/// Returns the end of the last scalar of a value: collections may extend over comments that follow them.
 fn end_of(node: Node<'_>) -> usize {
     let mut node = node;
     while node.style() == Style::Block {
@@ -162,7 +162,7 @@ fn end_of(node: Node<'_>) -> usize {
     node.span().end
 }
 
-/// The blanks before the first member.
+/// Returns the blanks before the first member.
 fn indentation<'d>(source: &'d Source, collection: Node<'d>) -> Option<&'d str> {
     let first = match collection.is_list() {
         true => collection.items().next()?,

@@ -1,7 +1,7 @@
-//! Roles as the files that coding agents read: one table row per target, one writer for all of them.
+//! Export of roles to the files of coding agents: one table row per target, one writer for all of them.
 //!
-//! Every file carries a hash of itself, so that an edited file is not taken for ours. A part of a role that a target has
-//! no field for is lost, and [`Exported::lost`] says so.
+//! Every file carries a hash of itself, so that an edited file does not count as ours. A part of a role without a
+//! field in the target is lost, and [`Exported::lost`] lists it.
 
 use sha2::{Digest as _, Sha256};
 
@@ -16,58 +16,58 @@ pub use self::targets::{TARGETS, Target};
 
 mod targets;
 
-/// Longest name in the Agent Skills standard.
+/// Limit of a name in the Agent Skills standard, in characters.
 const MAX_NAME: usize = 64;
-/// Precedes the hash, wherever a file carries it.
+/// Prefix of the hash in a file.
 const MARK: &str = "roleos-";
-/// Takes the place of the hash while the file is hashed.
+/// Placeholder of the hash while the file is hashed.
 const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// A role to export.
 #[derive(Clone, Debug)]
 pub struct Role<'a> {
-    /// The slug, which becomes the name.
+    /// Slug, which becomes the name.
     pub slug: &'a str,
-    /// The language of the text.
+    /// Language of the text.
     pub language: &'a str,
-    /// The version.
+    /// Version of the role.
     pub version: f64,
-    /// The text.
+    /// Texts of the role.
     pub fields: &'a Fields,
-    /// Tools and model.
+    /// Hints for tools and model.
     pub hints: Hints,
-    /// Whether the role has a `modelConfig`.
+    /// Set if the role has a `modelConfig`.
     pub has_model: bool,
 }
 
 /// A file, or a part of one, for a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
-    /// Path from the folder of the export.
+    /// Path relative to the directory of the export.
     pub path: String,
-    /// All of it.
+    /// Whole text.
     pub text: String,
-    /// The name of the section, where the file belongs to the user and only a section of it is ours.
+    /// Name of the section, if the file belongs to the user and only a section of it is ours.
     pub section: Option<String>,
     /// Parts of the role that are lost or reduced, in lower case and without a full stop.
     pub lost: Vec<&'static str>,
 }
 
-/// How an exported file goes together with the one on disk.
+/// Result of merging an exported file with the one on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// It is there, byte for byte.
+    /// The file is already the same, byte for byte.
     Same,
     /// The file is not ours, or was edited.
     Kept,
-    /// The whole file as it must be written.
+    /// The whole file that must be written.
     Write(String),
 }
 
 /// Writes a role for a target: its file, and for some targets a section of `AGENTS.md`.
 ///
 /// # Errors
-/// The slug cannot be a name there.
+/// Fails if the slug is not a valid name there.
 pub fn export(target: &Target, role: &Role<'_>) -> Result<Vec<Exported>, String> {
     if !is_name(target, role.slug) {
         return Err(format!("`{}` cannot be a name there", role.slug));
@@ -168,13 +168,13 @@ fn with_newline(text: &str) -> String {
     format!("{text}{end}")
 }
 
-/// Puts the hash of the text into it.
+/// Inserts the hash of the text into it.
 fn seal(text: &str) -> String {
     let hash = hex::encode(Sha256::digest(text));
     text.replacen(NO_HASH, &hash, 1)
 }
 
-/// Returns `true` if the text carries the hash of itself.
+/// Returns `true` if the text carries its own hash.
 fn is_untouched(text: &str) -> bool {
     let Some((_, rest)) = text.split_once(MARK) else {
         return false;
@@ -233,7 +233,7 @@ fn text_of(line: &Line, target: &Target, role: &Role<'_>) -> String {
     }
 }
 
-/// Returns a TOML basic string on one line. JSON escapes are TOML escapes, but TOML has no raw DEL.
+/// Returns a TOML basic string on one line. JSON escapes are TOML escapes, but TOML does not allow a raw DEL.
 fn toml_line(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.replace('\u{7f}', "\\u007f")
@@ -253,7 +253,7 @@ fn toml_lines(text: &str) -> String {
     out
 }
 
-/// Returns a section that tells an agent without a list of roles when to use this one.
+/// Returns a section that describes the use of this role to an agent without a list of roles.
 fn section(target: &Target, role: &Role<'_>) -> String {
     let one_line = |text: &str| {
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -343,7 +343,7 @@ fn lost(target: &Target, role: &Role<'_>) -> Vec<&'static str> {
     applying.map(|(_, note)| note).collect()
 }
 
-/// The words of a target for tools: per kind, in the order of [`Tool::ALL`], if it is wanted and if it is not.
+/// Names of a target for tools: per kind, in the order of [`Tool::ALL`], for wanted and for other ones.
 #[derive(Debug)]
 pub(crate) struct Words {
     before: &'static str,

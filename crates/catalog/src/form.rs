@@ -1,5 +1,5 @@
-//! The form of the files, for the strict check: schema version, unknown fields, hints, unfinished texts, and what the
-//! index does not declare.
+//! The form of the files, for the strict check: schema version, unknown fields, hints, unfinished texts, and
+//! undeclared files.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::problem::{Class, Problem};
 use crate::source::INDEX;
 use crate::yaml::Node;
 
-/// The one version of the format.
+/// The only version of the format.
 const SCHEMA_VERSION: f64 = 1.0;
 
 const INDEX_KEYS: &[&str] = &["schemaVersion", "bundles"];
@@ -55,7 +55,7 @@ pub(crate) fn check(contents: &Contents) -> Vec<Problem> {
     form.0
 }
 
-/// The problems so far.
+/// Collector of problems.
 struct Form(Vec<Problem>);
 
 impl Form {
@@ -136,7 +136,7 @@ impl Form {
     }
 }
 
-/// Returns `true` if a line begins with the mark that skeletons leave, behind list and heading signs.
+/// Returns `true` if a line begins with the mark of skeletons, behind list and heading markers.
 fn is_unfinished(text: &str) -> bool {
     let is_sign = |c: char| c.is_whitespace() || c.is_ascii_digit() || "-*#>.".contains(c);
     text.lines().any(|line| {

@@ -1,19 +1,20 @@
-//! Export hints of an index entry: the tools that a role needs, and how strong a model. Never hashed, never enforced.
+//! Export hints of an index entry: the tools that a role needs, and the strength of the model. Never hashed, never
+//! enforced.
 
 use crate::browse::Card;
 use crate::contents::Contents;
 use crate::yaml::Node;
 
-/// A kind of tool, without the name that an agent gives it.
+/// Kind of tool, independent of an agent's name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// Reads and searches files.
+    /// Reading and searching files.
     Read,
-    /// Changes files.
+    /// Changing files.
     Edit,
-    /// Runs commands.
+    /// Running commands.
     Run,
-    /// Searches and fetches from the network.
+    /// Searching and fetching from the network.
     Web,
 }
 
@@ -31,21 +32,21 @@ impl Tool {
     }
 }
 
-/// How strong a model the role asks for.
+/// Strength of the model for a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strength {
-    /// The strongest that the agent offers.
+    /// The strongest model of the agent.
     Strong,
-    /// A fast and cheap one.
+    /// A fast and cheap model.
     Fast,
 }
 
 /// Hints of one role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// The tools that are enough; `None` leaves the agent's default.
+    /// Sufficient tools; `None` leaves the agent's default.
     pub tools: Option<Vec<Tool>>,
-    /// The model; `None` leaves the agent's default.
+    /// Strength of the model; `None` leaves the agent's default.
     pub model: Option<Strength>,
 }
 

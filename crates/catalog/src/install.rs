@@ -1,7 +1,7 @@
-//! Installing roles from a catalog that is not trusted, and bringing them up to date.
+//! Installs roles from a catalog that is not trusted, and updates them.
 //!
-//! An install is one slug in one language. What a catalog says passes the limits that hold for people who type it.
-//! What is stored comes in as values, and what to store goes out through a function of the caller.
+//! An install is one slug in one language. The texts of a catalog must respect the limits of typed input. Stored
+//! roles are passed in as values, and roles to store are passed to a function of the caller.
 
 mod import;
 mod update;
@@ -16,7 +16,7 @@ use crate::model_config;
 use crate::source::INDEX;
 use crate::{browse, served};
 
-/// What a person may type, in characters; a catalog gets no more.
+/// Limits of typed input, in characters, which also apply to a catalog.
 const LIMITS: [(&str, usize); 5] = [
     ("name", 200),
     ("emoji", 32),
@@ -25,30 +25,30 @@ const LIMITS: [(&str, usize); 5] = [
     ("launchMessage", 2000),
 ];
 
-/// Whether the model that a role asks for is taken.
+/// Handling of a role's model settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Models {
     /// The user chooses the model.
     Ignore,
-    /// The role does.
+    /// The role chooses the model.
     Take,
 }
 
-/// Why a catalog cannot be installed from at all.
+/// Reason that nothing can be installed from a catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unavailable {
-    /// A file that is needed is missing, no YAML, or malformed.
+    /// A needed file is missing, is not YAML, or is malformed.
     File(String, served::Refusal),
-    /// The index has no such bundle.
+    /// The index lacks the bundle.
     UnknownBundle,
-    /// The language or the slug cannot be part of a path.
+    /// The language or the slug is unsafe in a path.
     Unsafe(String),
-    /// No name is free up to ` (999)`. What was created before stays.
+    /// No name is free up to ` (999)`. Roles that were created before stay.
     NoFreeName(String),
 }
 
-/// The file of a bundle in a language, when a server would hand out both it and the index.
+/// Returns the file of a bundle in a language, if a server would serve both it and the index.
 fn offered<'c>(
     contents: &'c Contents,
     bundle: &str,
@@ -70,7 +70,7 @@ fn offered<'c>(
     found.ok_or(Unavailable::File(path, served::Refusal::Missing))
 }
 
-/// A role as it would be stored, or why it is not.
+/// Returns a role as it would be stored, or the reason that it is not.
 fn content(role: Role<'_>, models: Models) -> Result<Content, String> {
     let fields = Fields::of(role).ok_or("a value is not of its type")?;
     let trimmed = |text: Option<String>| {
@@ -113,14 +113,15 @@ fn fits(content: &Content) -> Result<(), String> {
     Ok(())
 }
 
-/// Also characters that turn the direction of what follows: in a list they make one role look like another.
+/// Returns `true` for control characters, also for those that change the text direction: in a list they make one role
+/// look like another.
 fn is_control(char: char) -> bool {
     let turns =
         matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
     char.is_control() || turns || matches!(char, '\u{2028}' | '\u{2029}')
 }
 
-/// Names are compared without case and outer blanks.
+/// Returns a name for comparison, without case and outer blanks.
 fn folded(name: &str) -> String {
     name.trim().to_lowercase()
 }

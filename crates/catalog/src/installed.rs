@@ -1,7 +1,7 @@
-//! A role that was installed, as its file: one YAML a role, with where it came from.
+//! File of an installed role: one YAML file per role, with its source.
 //!
-//! `hash` is that of the content as it was imported, so that an edit by hand is noticed. Keys that we do not know, the
-//! `specialist` block among them, are kept byte for byte. No file is touched here.
+//! `hash` is that of the imported content, so that a manual edit is detected. Unknown keys, the `specialist` block
+//! among them, are kept byte for byte. No file is touched here.
 
 use sha2::{Digest as _, Sha256};
 
@@ -11,7 +11,7 @@ use crate::strict::is_safe;
 use crate::yaml::{Document, Node, Style, number_text};
 use crate::yaml_text::{block, quoted};
 
-/// Keys that are ours; all others are kept as they are.
+/// Our keys; all others are kept as they are.
 const KEYS: [&str; 10] = [
     "source",
     "hash",
@@ -25,19 +25,19 @@ const KEYS: [&str; 10] = [
     "instructions",
 ];
 
-/// Where a role came from.
+/// Source of a role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// Its slug in the catalog.
+    /// Slug in the catalog.
     pub slug: String,
-    /// The language of its text.
+    /// Language of its text.
     pub language: String,
-    /// The version that was installed.
+    /// Installed version.
     pub version: f64,
 }
 
 impl Source {
-    /// Reads it; `None` means that a person wrote the role. Text is decoded once.
+    /// Parses the source; `None` means that a person wrote the role. Text is decoded once.
     #[must_use]
     pub fn read(node: Node<'_>) -> Option<Self> {
         match node.text() {
@@ -58,7 +58,7 @@ impl Source {
         })
     }
 
-    /// The name of the role's file; `None` when a part of it is not safe in a path.
+    /// Returns the name of the role's file; `None` if a part of it is not safe in a path.
     #[must_use]
     pub fn file_name(&self) -> Option<String> {
         let is_fine = is_safe(&self.slug) && is_safe(&self.language);
@@ -66,27 +66,28 @@ impl Source {
     }
 }
 
-/// What a role says and how it starts.
+/// Texts and settings of a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     /// Display name.
     pub name: String,
-    /// A picture.
+    /// Emoji of the role.
     pub emoji: Option<String>,
-    /// Summary.
+    /// Summary of the role.
     pub description: Option<String>,
-    /// The prompt.
+    /// Prompt of the role.
     pub instructions: String,
-    /// Whether the first message is sent at once.
+    /// Set if the first message is sent at once.
     pub auto_start: bool,
-    /// First message.
+    /// First message of the role.
     pub launch_message: Option<String>,
-    /// The model that it asks for.
+    /// Model that it requests.
     pub model_config: Option<ModelConfig>,
 }
 
 impl Content {
-    /// SHA-256 over all of it. Each part is led by its length, so that no two contents look alike.
+    /// Returns the SHA-256 over all values. Each part is preceded by its length, so that different contents have
+    /// different encodings.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut hasher = Sha256::new();
@@ -113,29 +114,29 @@ impl Content {
 /// An installed role, or one that a person wrote.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Installed {
-    /// Where it came from; `None` when a person wrote it.
+    /// Source; `None` if a person wrote it.
     pub source: Option<Source>,
-    /// Of the content as it was imported.
+    /// Hash of the imported content.
     pub hash: Option<String>,
-    /// Whether it may be used. Updates leave it alone.
+    /// Set if the role may be used. Updates do not change it.
     pub enabled: bool,
-    /// What it says.
+    /// Texts and settings.
     pub content: Content,
-    /// Keys that are not ours, as they are written.
+    /// Unknown keys, as written.
     pub extras: String,
 }
 
 impl Installed {
-    /// Whether a person changed it after it was imported. When that cannot be told, it counts as changed.
+    /// Returns `true` if a person changed the role after the import. Without a hash, it counts as changed.
     #[must_use]
     pub fn is_edited(&self) -> bool {
         self.hash.as_deref() != Some(self.content.hash().as_str())
     }
 
-    /// Reads the file of a role.
+    /// Parses the file of a role.
     ///
     /// # Errors
-    /// It is no role; in lower case, without a full stop.
+    /// Fails if it is not a role; the error is in lower case, without a full stop.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, String> {
         let document = Document::parse(bytes).map_err(|broken| broken.error.what)?;
         let root = document.root();
@@ -178,10 +179,10 @@ impl Installed {
         })
     }
 
-    /// The file of a role.
+    /// Returns the text of the role's file.
     ///
     /// # Errors
-    /// What is kept of the old file does not fit into the new one, as an alias to something that is gone does not.
+    /// Fails if the kept parts of the old file do not fit into the new one, such as an alias to a removed value.
     pub fn print(&self) -> Result<String, String> {
         let text = self.text();
         let again = Self::parse(text.clone().into_bytes());
@@ -232,11 +233,11 @@ impl Installed {
     }
 }
 
-/// Returns the text of a role's file with a key that is not ours set to `text` (with the key and the line's end), or
-/// without the key. Everything else stays as it is written.
+/// Returns the text of a role's file with an unknown key set to `text` (with the key and the line's end), or without
+/// the key. Everything else stays as written.
 ///
 /// # Errors
-/// The file is not a role, or the rest of it would not stay the same.
+/// Fails if the file is not a role, or the rest of it would change.
 pub fn with_extra(bytes: &[u8], key: &str, text: Option<&str>) -> Result<String, String> {
     let before = Installed::parse(bytes.to_vec())?;
     let document = Document::parse(bytes.to_vec()).map_err(|broken| broken.error.what)?;
@@ -268,7 +269,7 @@ pub fn with_extra(bytes: &[u8], key: &str, text: Option<&str>) -> Result<String,
     Ok(out)
 }
 
-/// What stands between a key that is not ours and the next key.
+/// Returns the text from each unknown key to the next key.
 fn extras(document: &Document) -> String {
     let root = document.root();
     let text = document.source().text();

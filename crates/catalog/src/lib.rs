@@ -1,15 +1,15 @@
-//! Roles people write: a catalog of versioned, translated prompts, checked against itself and against its content lock.
+//! Catalog of roles: versioned, translated prompts, checked against each other and against a content lock.
 //!
-//! Reading order: [`yaml`] (text into values with places), [`source`] (the files as values), [`contents`] (what they mean),
-//! [`problem`] (what can be wrong), [`canonical`] and [`lock`] (what is
-//! hashed, and what was recorded), [`tombstones`] and [`strict`] (what the published check lets through), [`served`] (what a
-//! server would refuse), [`catalog`], the front door, and [`browse`] (what it offers). Then what is done with one:
-//! [`yaml_text`], [`edit`] and [`skeleton`] (writing), [`model_config`], [`hints`], [`installed`] and [`install`] (roles in a workspace),
-//! [`export`] (roles for other agents).
+//! Reading order: [`yaml`] (parser with positions), [`source`] (the files as values), [`contents`] (their structure),
+//! [`problem`] (problems), [`canonical`] and [`lock`] (hashes and recorded hashes), [`tombstones`] and [`strict`]
+//! (problems that the published check accepts), [`served`] (refusals of a server), [`catalog`], the entry point, and
+//! [`browse`] (look-up of roles). Then the uses of a catalog: [`yaml_text`], [`edit`] and [`skeleton`] (writing),
+//! [`model_config`], [`hints`], [`installed`] and [`install`] (roles in a workspace), [`export`] (roles for other
+//! agents).
 //!
-//! The promise: outside text never panics, never recurses without a bound and is refused quickly when it is hostile; only
-//! [`catalog::Catalog::parse`] makes a checked catalog; the same files give the same hashes and the same lock bytes.
-//! No file, no network, no clock, no terminal, no other room.
+//! The promise: outside text never panics, never recurses without a bound and is refused quickly when it is hostile;
+//! only [`catalog::Catalog::parse`] makes a checked catalog; the same files give the same hashes and the same lock
+//! bytes. No file, no network, no clock, no terminal.
 
 #![warn(missing_docs, clippy::missing_errors_doc)]
 

@@ -1,4 +1,4 @@
-//! The content lock: read, compare, write anew. Its bytes are those of the published tool.
+//! The content lock: parsing, comparing and rewriting. Its bytes are those of the published tool.
 //!
 //! A JSON object of `slug` to `{"version", "hash"}` with two blanks of indentation and a newline at its end.
 
@@ -11,27 +11,27 @@ use crate::problem::{Class, Problem};
 use crate::source::{INDEX, LOCK};
 use crate::yaml::number_text;
 
-/// What the lock says of a role.
+/// Entry of the lock for a role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Locked {
-    /// The version, when it is a number.
+    /// Version, if it is a number.
     pub version: Option<f64>,
-    /// The hash, when it is text.
+    /// Hash, if it is text.
     pub hash: Option<String>,
 }
 
-/// A lock, or what stands in its place.
+/// A lock, which may be absent or damaged.
 #[derive(Clone, Debug, Default)]
 pub struct Lock {
-    /// In the order of the file.
+    /// Entries in the order of the file.
     entries: Vec<(String, Locked)>,
     by_slug: BTreeMap<String, usize>,
-    /// Why it could not be read; it then has no entries.
+    /// Reason that it could not be parsed; it then has no entries.
     damage: Option<String>,
 }
 
 impl Lock {
-    /// Reads the lock; `None` when there is none. One that is not JSON has no entries, and says so.
+    /// Parses the lock; `None` stands for a missing file. One that is not JSON has no entries and is damaged.
     #[must_use]
     pub fn parse(bytes: Option<&[u8]>) -> Self {
         let Some(bytes) = bytes else {
@@ -44,7 +44,7 @@ impl Lock {
         }
     }
 
-    /// A lock that is there and cannot be read.
+    /// Creates a lock whose file cannot be read.
     #[must_use]
     pub fn damaged(why: String) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Lock {
         let mut entries: Vec<_> = object
             .iter()
             .filter_map(|(slug, value)| {
-                // Null and other nothings are no entry.
+                // Null and `false` are not entries.
                 let is_there = !matches!(value, Value::Null | Value::Bool(false));
                 is_there.then(|| {
                     let locked = Locked {
@@ -80,21 +80,21 @@ impl Lock {
         }
     }
 
-    /// What it says of a role.
+    /// Returns the entry of a role.
     #[must_use]
     pub fn get(&self, slug: &str) -> Option<&Locked> {
         let place = self.by_slug.get(slug)?;
         self.entries.get(*place).map(|(_, locked)| locked)
     }
 
-    /// All entries, in the order of the file.
+    /// Returns all entries, in the order of the file.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &Locked)> {
         self.entries
             .iter()
             .map(|(slug, locked)| (slug.as_str(), locked))
     }
 
-    /// Whether it is there and not JSON.
+    /// Returns `true` if the file exists and is not JSON.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.damage.is_some()
@@ -110,7 +110,7 @@ impl Lock {
     }
 }
 
-/// The roles against the lock, in the order of the index; then what the lock has besides.
+/// Compares the roles with the lock, in the order of the index; then the additional entries of the lock.
 pub(crate) fn compare(roles: &[Hashed], lock: &Lock) -> Vec<Problem> {
     let known: BTreeSet<_> = roles.iter().map(|role| role.slug.as_str()).collect();
     let unknown = lock.entries().filter(|(slug, _)| !known.contains(slug));
@@ -120,7 +120,7 @@ pub(crate) fn compare(roles: &[Hashed], lock: &Lock) -> Vec<Problem> {
     changed.chain(unknown).collect()
 }
 
-/// How a role stands to the lock: nothing when it is as recorded, else the class of the problem.
+/// Returns the class of the problem if a role differs from the lock.
 #[must_use]
 pub fn state(role: &Hashed, lock: &Lock) -> Option<Class> {
     difference(role, lock).map(|problem| problem.class)
@@ -148,7 +148,7 @@ fn difference(role: &Hashed, lock: &Lock) -> Option<Problem> {
     })
 }
 
-/// What a changed role's version says.
+/// Relation of a changed role's version to the locked one.
 enum Change {
     NotNumeric,
     NotBumped,
@@ -165,12 +165,12 @@ fn verdict(role: &Hashed, locked: &Locked) -> Change {
     }
 }
 
-/// Hashes are compared as text: one in upper case is another.
+/// Returns `true` if the hash is the locked one. Hashes are compared as text: one in upper case differs.
 pub(crate) fn is_as_locked(role: &Hashed, locked: &Locked) -> bool {
     locked.hash.as_deref() == Some(role.digest.to_hex().as_str())
 }
 
-/// Versions below the locked one, which only the strict check minds.
+/// Returns the versions below the locked one, which only the strict check reports.
 pub(crate) fn lowered(roles: &[Hashed], lock: &Lock) -> Vec<Problem> {
     let found = roles.iter().filter_map(|role| {
         let (version, locked) = (role.version?, lock.get(&role.slug)?.version?);
@@ -185,22 +185,22 @@ pub(crate) fn lowered(roles: &[Hashed], lock: &Lock) -> Vec<Problem> {
     found.collect()
 }
 
-/// A lock that is written anew, and what is different in it.
+/// An updated lock, with its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refreshed {
-    /// The whole file.
+    /// Text of the whole file.
     pub text: String,
-    /// The whole file of tombstones, when it changes.
+    /// Text of the whole file of tombstones, if it changes.
     pub tombstones: Option<String>,
     /// Roles that are new.
     pub added: Vec<String>,
     /// Roles whose hash or version differs.
     pub updated: Vec<String>,
-    /// Roles that are gone.
+    /// Roles that were removed.
     pub pruned: Vec<String>,
 }
 
-/// Roles that may not be recorded: changed under an old version. A new role has nothing to be compared with.
+/// Returns the roles that may not be recorded: changed under an old version. A new role has no reference.
 pub(crate) fn refusals(roles: &[Hashed], lock: &Lock) -> Vec<Problem> {
     let refused = roles.iter().filter_map(|role| {
         let locked = lock.get(&role.slug)?;
@@ -221,7 +221,7 @@ pub(crate) fn refusals(roles: &[Hashed], lock: &Lock) -> Vec<Problem> {
     refused.collect()
 }
 
-/// The whole lock from the catalog as it is.
+/// Returns the whole lock of the current catalog.
 pub(crate) fn refreshed(roles: &[Hashed], lock: &Lock) -> Refreshed {
     let mut sorted: Vec<_> = roles.iter().collect();
     sorted.sort_by(|one, other| slug_order(&one.slug).cmp(&slug_order(&other.slug)));
@@ -254,13 +254,14 @@ pub(crate) fn refreshed(roles: &[Hashed], lock: &Lock) -> Refreshed {
     }
 }
 
-/// Plain integers first by their number, as JSON objects of the published tool order them; the rest by bytes.
+/// Returns the sort key: plain integers first by their number, as in the JSON objects of the published tool; the rest
+/// by bytes.
 pub(crate) fn slug_order(slug: &str) -> (bool, u32, &str) {
     let index = array_index(slug);
     (index.is_none(), index.unwrap_or_default(), slug)
 }
 
-/// Entries as the file has them.
+/// Returns the text of the entries.
 pub(crate) fn text<'a>(entries: impl Iterator<Item = (&'a str, f64, &'a str)>) -> String {
     let quoted = |text: &str| Value::from(text).to_string();
     let body: Vec<_> = entries

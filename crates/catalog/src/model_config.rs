@@ -1,33 +1,33 @@
-//! The model that a role asks for. It is never hashed, so that it is shown before it is taken, and taken only when asked.
+//! Model settings of a role. They are never hashed, so they are shown first, and used only on request.
 
 use crate::canonical;
 use crate::yaml::Node;
 
-/// Longest name of a model, in characters.
+/// Limit of the name of a model, in characters.
 pub const MAX_CHAT_MODEL: usize = 200;
 
-/// Drivers that there are.
+/// Supported drivers.
 pub const DRIVERS: [&str; 3] = ["openai", "gemini", "ollama"];
 
-/// Which model, through which driver. At least one of the two is there.
+/// Driver and model. At least one of the two is present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelConfig {
-    /// One of [`DRIVERS`].
+    /// Driver, one of [`DRIVERS`].
     pub driver: Option<String>,
-    /// The model's name, trimmed and not blank.
+    /// Name of the model, trimmed and not blank.
     pub chat_model: Option<String>,
 }
 
-/// All of it as one line of JSON, to look at before it is taken.
+/// Returns the settings as one line of JSON, for review.
 #[must_use]
 pub fn described(node: Node<'_>) -> Option<String> {
     (!node.is_null()).then(|| canonical::json(node))
 }
 
-/// Reads what a role asks for; nothing when it asks for neither driver nor model.
+/// Parses the settings of a role; `None` without driver and model.
 ///
 /// # Errors
-/// The driver is unknown, the name of the model is too long, or one is no text.
+/// Fails if the driver is unknown, the name of the model is too long, or one is not text.
 pub fn read(node: Node<'_>) -> Result<Option<ModelConfig>, String> {
     if node.is_null() {
         return Ok(None);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::yaml::Document;
 
-    /// Driver and model with a slash between, or what is wrong.
+    /// Compares driver and model with a slash between, or the error.
     fn check(text: &str, expected: &str) {
         let document = Document::parse(text.into()).unwrap();
         let found = match read(document.root()) {

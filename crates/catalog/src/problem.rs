@@ -1,10 +1,10 @@
-//! What can be wrong with a catalog: stable names for programs, a sentence and a place for people.
+//! Problems of a catalog: stable names for programs, a sentence and a position for people.
 //!
-//! Only words; who finds a problem and in which order is [`crate::check`]'s and [`crate::strict`]'s business.
+//! Only the descriptions; [`crate::check`] and [`crate::strict`] find the problems and determine their order.
 
 use crate::yaml::number_text;
 
-/// Kinds of problem, in the order in which the check meets them.
+/// Kinds of problem, in the order of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// There is no index.
@@ -13,7 +13,7 @@ pub enum Class {
     YamlError,
     /// The index lists no bundles.
     NoBundles,
-    /// A part of the index has a shape in which nothing can be looked up.
+    /// A part of the index has a shape in which nothing can be found.
     Malformed,
     /// A bundle has no id.
     BundleMissingId,
@@ -33,7 +33,7 @@ pub enum Class {
     RoleUndeclared,
     /// A slug that another bundle has already.
     SlugDuplicatedAcrossBundles,
-    /// More problems than anybody reads; the rest was not looked for.
+    /// The limit of problems was reached; the check stopped.
     TooManyProblems,
     /// The lock is not JSON.
     LockUnreadable,
@@ -41,15 +41,15 @@ pub enum Class {
     NotInLock,
     /// Content as locked, version not.
     VersionDrift,
-    /// Content changed, and the version is no number.
+    /// Content changed, and the version is not a number.
     ContentChangedVersionNotNumeric,
     /// Content changed under an old version.
     ContentChangedNotBumped,
-    /// Content and version changed, and the lock does not know yet.
+    /// Content and version changed, and the lock is not updated yet.
     ContentChangedLockStale,
     /// The lock has a role that the catalog lacks.
     LockUnknownRole,
-    /// No refresh: content changed, and the version is no number.
+    /// No refresh: content changed, and the version is not a number.
     RefuseVersionNotNumeric,
     /// No refresh: content changed under an old version.
     RefuseNotBumped,
@@ -61,13 +61,13 @@ pub enum Class {
     DuplicateBundleId,
     /// Strict: a language listed twice.
     DuplicateLanguage,
-    /// Strict: a version that is no positive whole number.
+    /// Strict: a version that is not a positive whole number.
     VersionNotPositiveInteger,
     /// Strict: the file's language is not the one it is declared as.
     LanguageMismatch,
     /// Strict: a slug twice in one language file.
     DuplicateSlugInFile,
-    /// Strict: a name or instructions of nothing but blanks.
+    /// Strict: a name or instructions with only blanks.
     BlankField,
     /// Strict: emoji or autoStart differ between languages.
     TranslationDrift,
@@ -75,11 +75,11 @@ pub enum Class {
     Untranslated,
     /// Strict: `schemaVersion` is not the one of the format.
     SchemaVersion,
-    /// Strict: a key that the format does not have.
+    /// Strict: an unknown key.
     UnknownField,
-    /// Strict: a text that still says TODO.
+    /// Strict: a text that still contains TODO.
     Unfinished,
-    /// Strict: a folder, file or language that the index does not declare.
+    /// Strict: a directory, file or language that the index does not declare.
     Undeclared,
     /// Strict: a version below one that was locked before.
     VersionLowered,
@@ -90,7 +90,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Stable name, as used in JSON.
+    /// Returns the stable name for JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -138,12 +138,12 @@ impl Class {
     }
 }
 
-/// A byte of a file of the catalog.
+/// Position in a file of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// From the catalog's root, with `/`.
+    /// Path from the catalog's root, with `/`.
     pub file: String,
-    /// Counted from 0.
+    /// Byte offset, counted from 0.
     pub offset: usize,
 }
 
@@ -156,16 +156,16 @@ impl Place {
     }
 }
 
-/// One problem. Which of the facts there are depends on the class.
+/// One problem. The class determines the facts that are present.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// For programs.
+    /// Kind of problem, for programs.
     pub class: Class,
-    /// Where, if it is somewhere.
+    /// Position, if there is one.
     pub place: Option<Place>,
     /// Id of the bundle.
     pub bundle: Option<String>,
-    /// Language as the index writes it.
+    /// Language as in the index.
     pub language: Option<String>,
     /// Key of the role.
     pub field: Option<&'static str>,
@@ -173,7 +173,7 @@ pub struct Problem {
     pub slug: Option<Option<String>>,
     /// Several slugs, missing ones included.
     pub slugs: Vec<Option<String>>,
-    /// File, from the catalog's root.
+    /// Path of a file, from the catalog's root.
     pub file: Option<String>,
     /// Version in the index.
     pub version: Option<f64>,
@@ -183,7 +183,7 @@ pub struct Problem {
     pub first: Option<String>,
     /// `bundle/language` that clashes with it.
     pub second: Option<String>,
-    /// What exactly, for people only.
+    /// Details, for people only.
     pub detail: Option<String>,
 }
 
@@ -267,7 +267,7 @@ impl Problem {
         self
     }
 
-    /// One sentence for people, without the place.
+    /// Returns one sentence for people, without the position.
     #[must_use]
     pub fn explain(&self) -> String {
         let detail = self.detail.as_deref().unwrap_or_default();
@@ -367,7 +367,7 @@ impl Problem {
         }
     }
 
-    /// What to do about it, where that is not obvious.
+    /// Returns a remedy that is not obvious.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self.class {

@@ -1,4 +1,4 @@
-//! What a server that hands the catalog out would say of each file. It trusts nothing, and one bad role spoils its file.
+//! Verdict of a server on each file of a catalog. It trusts nothing, and one bad role makes its whole file invalid.
 //!
 //! This verdict and the check's differ on purpose: the check is for authors, this is for consumers.
 
@@ -8,19 +8,19 @@ use crate::contents::Contents;
 use crate::source::{File, INDEX};
 use crate::yaml::{Kind, Node};
 
-/// Why a file would not be served.
+/// Reason that a file would not be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Not there.
+    /// The file does not exist.
     Missing,
-    /// Not valid YAML, or not readable.
+    /// The file is not valid YAML, or not readable.
     InvalidYaml,
-    /// Not of the right shape.
+    /// The file does not have the right shape.
     Malformed,
 }
 
 impl Refusal {
-    /// Stable name, as used in JSON.
+    /// Returns the stable name for JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,18 +31,18 @@ impl Refusal {
     }
 }
 
-/// A value that is not what it must be.
+/// A value of the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// The key, or what is meant.
+    /// The key, or a name for the value.
     pub key: &'static str,
-    /// What it must be.
+    /// Required type.
     pub wanted: &'static str,
-    /// Where, in bytes of the file.
+    /// Offset, in bytes of the file.
     pub offset: usize,
 }
 
-/// Files that would not be served, by path. The index comes first in mind, but the order is that of the names.
+/// Returns the files that would not be served, by path.
 #[must_use]
 pub fn refusals(contents: &Contents) -> BTreeMap<String, Refusal> {
     let mut verdicts = BTreeMap::new();
@@ -69,7 +69,7 @@ fn judge(file: &File, guard: fn(Node<'_>) -> Vec<Complaint>) -> Option<Refusal> 
     }
 }
 
-/// Everything that a server minds in an index.
+/// Returns all complaints of a server about an index.
 #[must_use]
 pub fn index(root: Node<'_>) -> Vec<Complaint> {
     let mut guard = Guard::default();
@@ -83,7 +83,7 @@ pub fn index(root: Node<'_>) -> Vec<Complaint> {
     guard.complaints
 }
 
-/// Everything that a server minds in a language file.
+/// Returns all complaints of a server about a language file.
 #[must_use]
 pub fn language_file(root: Node<'_>) -> Vec<Complaint> {
     let mut guard = Guard::default();
@@ -190,7 +190,7 @@ impl Guard {
         }
     }
 
-    /// Absent is fine; null is a value like others.
+    /// Checks an optional value. Absent is valid; null is a value like others.
     fn optional(&mut self, node: Node<'_>, key: &'static str, wanted: &Type) {
         if let Some(value) = node.get(key) {
             self.value(value, key, wanted);

@@ -1,32 +1,32 @@
-//! The files of a catalog as values. Whoever has them, on disk or from elsewhere, fills this in; nothing is read here.
+//! The files of a catalog as values. The caller supplies them, from disk or elsewhere; nothing is read here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::problem::Place;
 use crate::yaml::{Broken, Document, Excerpt, Position, Remark, Source};
 
-/// The manifest.
+/// Path of the index.
 pub const INDEX: &str = "index.yaml";
-/// The signature over the served files, beside the index.
+/// Path of the signature over the served files, beside the index.
 pub const NOTE: &str = "index.yaml.note";
-/// The content lock.
+/// Path of the content lock.
 pub const LOCK: &str = "scripts/content-hashes.json";
-/// Versions that were locked once and are gone from the lock.
+/// Path of the versions that were locked before and are gone from the lock.
 pub const TOMBSTONES: &str = "scripts/content-tombstones.json";
 
 /// One YAML file.
 #[derive(Debug)]
 pub enum File {
-    /// Not there.
+    /// The file does not exist.
     Missing,
-    /// There, but no document.
+    /// The file exists, but is not a document.
     Broken(Box<Broken>),
-    /// A document.
+    /// The file is a document.
     Read(Document),
 }
 
 impl File {
-    /// Reads the bytes as YAML. Files do not depend on each other, so that this can run on several threads.
+    /// Parses the bytes as YAML. Files are independent, so that this can run on several threads.
     #[must_use]
     pub fn of(bytes: Vec<u8>) -> Self {
         match Document::parse(bytes) {
@@ -35,7 +35,7 @@ impl File {
         }
     }
 
-    /// Reads the bytes as YAML and does not keep their text; see [`Document::parse_without_source`].
+    /// Parses the bytes as YAML and does not keep their text; see [`Document::parse_without_source`].
     #[must_use]
     pub fn of_values(bytes: &[u8]) -> Self {
         match Document::parse_without_source(bytes) {
@@ -44,7 +44,7 @@ impl File {
         }
     }
 
-    /// A file that is there and could not be read, and why.
+    /// Creates an existing file that could not be read, with the reason.
     #[must_use]
     pub fn unreadable(why: &str) -> Self {
         Self::Broken(Box::new(Broken {
@@ -56,7 +56,7 @@ impl File {
         }))
     }
 
-    /// The document, if there is one.
+    /// Returns the document, if there is one.
     #[must_use]
     pub fn document(&self) -> Option<&Document> {
         match self {
@@ -74,7 +74,7 @@ impl File {
     }
 }
 
-/// All YAML files of a catalog. Build it from the index, ask what else is [`wanted`](Self::wanted), and add that.
+/// All YAML files of a catalog. The caller creates it from the index, and adds the [`wanted`](Self::wanted) files.
 #[derive(Debug)]
 pub struct Sources {
     pub(crate) index: File,
@@ -83,7 +83,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Begins with the index.
+    /// Creates the sources with only the index.
     #[must_use]
     pub fn new(index: File) -> Self {
         Self {
@@ -93,8 +93,8 @@ impl Sources {
         }
     }
 
-    /// Paths of the language files that the index names, in its order and each once. The parts come from the index and
-    /// may hold anything, `..` too.
+    /// Returns the paths of the language files of the index, in its order and each once. The parts come from the
+    /// index and may contain anything, also `..`.
     #[must_use]
     pub fn wanted(&self) -> Vec<String> {
         let outline = crate::contents::Outline::of(&self.index);
@@ -103,12 +103,12 @@ impl Sources {
         paths.filter(|path| seen.insert(path.clone())).collect()
     }
 
-    /// Adds a language file. One that is wanted and never added counts as missing.
+    /// Adds a language file. A wanted one that is never added counts as missing.
     pub fn add(&mut self, path: String, file: File) {
         self.files.insert(path, file);
     }
 
-    /// Notes the folders and YAML files below `bundles/`, declared or not, for the strict check.
+    /// Records the directories and YAML files below `bundles/`, declared or not, for the strict check.
     pub fn note_found(&mut self, paths: Vec<String>) {
         self.found = paths;
     }
@@ -117,7 +117,7 @@ impl Sources {
         &self.found
     }
 
-    /// A file by its path.
+    /// Returns a file by its path.
     #[must_use]
     pub fn file(&self, path: &str) -> &File {
         if path == INDEX {
@@ -126,7 +126,7 @@ impl Sources {
         self.files.get(path).unwrap_or(&File::Missing)
     }
 
-    /// Line, column and text of a place; `None` when its file has no text, or it was not kept.
+    /// Returns line, column and text of a position; `None` if its file has no text, or it was not kept.
     #[must_use]
     pub fn locate(&self, place: &Place) -> Option<(Position, Excerpt)> {
         let source = self.file(&place.file).source()?;

@@ -1,4 +1,4 @@
-//! What only the strict check minds: all that a server would refuse, and slips that the published check lets through.
+//! Rules of the strict check: all refusals of a server, and mistakes that the published check accepts.
 //!
 //! The order is that of the files: the index, then each language file, then each role over its languages.
 
@@ -10,7 +10,7 @@ use crate::served;
 use crate::source::INDEX;
 use crate::yaml::Kind;
 
-/// Problems after which nobody reads on.
+/// Limit of problems after which the check stops.
 const MAX_PROBLEMS: usize = 10_000;
 
 pub(crate) fn check(contents: &Contents) -> Vec<Problem> {
@@ -169,7 +169,7 @@ impl<'c> Strict<'c> {
         }
     }
 
-    /// Each role of a bundle over its languages: what must be equal, and what must not.
+    /// Checks each role of a bundle over its languages: values that must be equal, and values that must differ.
     fn languages(&mut self) {
         let mut roles: BTreeMap<(&str, String), Vec<(Translation<'c>, Role<'c>)>> = BTreeMap::new();
         for translation in self.contents.translations() {
@@ -225,7 +225,7 @@ fn name(translation: Translation<'_>) -> String {
     format!("{}/{}", translation.bundle.id, translation.language.code)
 }
 
-/// Text that a translator would touch.
+/// Returns `true` for text that a translator would change.
 fn is_text(node: crate::yaml::Node<'_>) -> bool {
     node.text().is_some_and(|text| !text.trim().is_empty())
 }
@@ -238,13 +238,13 @@ fn same(one: Option<crate::yaml::Node<'_>>, other: Option<crate::yaml::Node<'_>>
         (None, None) => true,
         (Some(Kind::Text(one)), Some(Kind::Text(other))) => one == other,
         (Some(Kind::Bool(one)), Some(Kind::Bool(other))) => one == other,
-        // The wrong type is told elsewhere.
+        // The wrong type is reported elsewhere.
         (Some(one), Some(other)) => std::mem::discriminant(&one) == std::mem::discriminant(&other),
         _ => false,
     }
 }
 
-/// Fit for a path and an address, as a server demands it.
+/// Returns `true` if a name is safe in a path and a URL, by the rule of a server.
 #[must_use]
 pub fn is_safe(segment: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

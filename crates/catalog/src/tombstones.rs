@@ -1,7 +1,7 @@
-//! Tombstones: versions that were locked once and are no longer in the lock.
+//! Tombstones: versions that were locked before and are no longer in the lock.
 //!
 //! They close the two ways round the rule that a changed role needs a higher version: prune and add again, and lower,
-//! edit, raise. They live in a file of their own, so that the lock keeps the bytes of the published tool.
+//! edit, raise. They have a separate file, so that the lock keeps the bytes of the published tool.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::lock::{Lock, Locked, slug_order, text};
 use crate::problem::{Class, Problem};
 use crate::source::{INDEX, TOMBSTONES};
 
-/// Same form as the lock, one entry a slug: the highest version that is gone, and its hash.
+/// Tombstones in the form of the lock, one entry per slug: the highest version that is gone, and its hash.
 #[derive(Clone, Debug, Default)]
 pub struct Tombstones {
     lock: Lock,
 }
 
 impl Tombstones {
-    /// Reads the file; `None` when there is none.
+    /// Parses the file; `None` stands for a missing one.
     #[must_use]
     pub fn parse(bytes: Option<&[u8]>) -> Self {
         Self {
@@ -25,7 +25,7 @@ impl Tombstones {
         }
     }
 
-    /// A file that is there and cannot be read.
+    /// Creates the tombstones of a file that cannot be read.
     #[must_use]
     pub fn damaged(why: String) -> Self {
         Self {
@@ -33,7 +33,8 @@ impl Tombstones {
         }
     }
 
-    /// What the strict check minds: a role back with other content at or below its last version, a version lowered.
+    /// Returns the problems for the strict check: a role that is back with other content at or below its last
+    /// version, or a lowered version.
     pub(crate) fn check(&self, roles: &[Hashed]) -> Vec<Problem> {
         let damage = self.lock.damage().map(|mut problem| {
             problem.class = Class::TombstonesUnreadable;
@@ -46,7 +47,7 @@ impl Tombstones {
         damage.into_iter().chain(found).collect()
     }
 
-    /// The file after a refresh; `None` when it stays as it is. A damaged one is left alone.
+    /// Returns the text of the file after a refresh; `None` if it does not change. A damaged one is not touched.
     pub(crate) fn after(&self, roles: &[Hashed], lock: &Lock) -> Option<String> {
         if self.lock.is_damaged() {
             return None;
@@ -76,7 +77,7 @@ impl Tombstones {
     }
 }
 
-/// Slug, version and hash of an entry that has all three.
+/// Slug, version and hash of a complete entry.
 type Buried<'a> = (&'a str, f64, &'a str);
 
 fn buried<'a>((slug, locked): (&'a str, &'a Locked)) -> Option<Buried<'a>> {

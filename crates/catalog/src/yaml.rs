@@ -1,8 +1,8 @@
-//! YAML 1.2 with the core schema: text in, values with their places out.
+//! Parser of YAML 1.2 with the core schema, whose values have their positions.
 //!
-//! The dialect is that of the catalog format: `no` and dates are text, `<<` is an ordinary key, a second document and a
-//! duplicate key are errors, an unknown tag is a warning. Every document is taken as hostile: length, depth, aliases and
-//! what they expand to have limits, and nothing here recurses. It knows nothing of roles, and it writes no YAML.
+//! The dialect is that of the catalog format: `no` and dates are text, `<<` is an ordinary key, a second document and
+//! a duplicate key are errors, an unknown tag is a warning. Every document counts as hostile: length, depth, aliases
+//! and their expansion have limits, and nothing here recurses. It is independent of roles, and it writes no YAML.
 
 mod keys;
 mod load;
@@ -17,88 +17,88 @@ use std::sync::OnceLock;
 
 use node::Raw;
 
-/// Longest text, as in the published format: after decoding, and exactly this much is still fine.
+/// Limit of the length of a text in bytes after decoding, as in the published format; exactly this length is allowed.
 pub const MAX_BYTES: usize = 1_000_000;
-/// Collections inside each other. Catalogs need five.
+/// Limit of the depth of collections. Catalogs need five.
 pub const MAX_DEPTH: usize = 100;
-/// How often one scalar may stand in the document, at its anchor and through aliases.
+/// Limit of the occurrences of one scalar, at its anchor and through aliases.
 pub const MAX_ALIAS_COUNT: u64 = 100;
-/// What all aliases together may expand to, in values and bytes of text.
+/// Limit of the expansion of all aliases together, in values and bytes of text.
 pub const MAX_EXPANSION: u64 = 10_000_000;
-/// Longest piece of a line that is shown with an error, in characters.
+/// Limit of the part of a line that is shown with an error, in characters.
 const MAX_EXCERPT: usize = 120;
 
-/// A document that was read, with its text.
+/// A parsed document, with its text.
 #[derive(Debug)]
 pub struct Document {
     source: Source,
     nodes: Vec<Raw>,
-    /// Members of all collections, those of one side by side; a map's are key, value, key, value.
+    /// Members of all collections, those of one adjacent; a map's are key, value, key, value.
     members: Vec<NodeId>,
-    /// The text of all scalars.
+    /// Text of all scalars.
     strings: String,
     root: NodeId,
     warnings: Vec<Remark>,
 }
 
 impl Document {
-    /// Reads the bytes of a file.
+    /// Parses the bytes of a file.
     ///
     /// # Errors
-    /// They are not one YAML document of this dialect, or they exceed a limit.
+    /// Fails if they are not one YAML document of this dialect, or exceed a limit.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, Box<Broken>> {
         load::load(bytes)
     }
 
-    /// Like [`parse`](Self::parse), but does not keep the text, so that one buffer serves many files. Places are then
-    /// only bytes; for lines and columns, make a [`Source`] of the same text.
+    /// Does the same as [`parse`](Self::parse), but does not keep the text, so that one buffer serves many files.
+    /// Positions are then only bytes; for lines and columns, make a [`Source`] of the same text.
     ///
     /// # Errors
-    /// As for [`parse`](Self::parse).
+    /// Fails like [`parse`](Self::parse).
     pub fn parse_without_source(bytes: &[u8]) -> Result<Self, Box<Broken>> {
         load::load_values(bytes)
     }
 
-    /// The outermost value; null for an empty file.
+    /// Returns the outermost value; null for an empty file.
     #[must_use]
     pub fn root(&self) -> Node<'_> {
         Node::new(self, self.root)
     }
 
-    /// A value that was found before; null when the name is another document's.
+    /// Returns a value by its id; null if the id is of another document.
     #[must_use]
     pub fn node(&self, id: NodeId) -> Node<'_> {
         Node::new(self, id)
     }
 
-    /// The text, to point into and to edit; empty when it was not kept.
+    /// Returns the text, for positions and edits; empty if it was not kept.
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// What is odd but no error: tags that mean nothing here.
+    /// Returns the warnings: unknown tags.
     #[must_use]
     pub fn warnings(&self) -> &[Remark] {
         &self.warnings
     }
 }
 
-/// A text that is no document.
+/// A text that is not a document.
 #[derive(Debug)]
 pub struct Broken {
-    /// What was there; empty when it was too long or not text.
+    /// The text; empty if it was too long or not UTF-8.
     pub source: Source,
-    /// What is wrong with it.
+    /// The error.
     pub error: Remark,
 }
 
-/// Something about one place of the text.
+/// Remark about a position of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// In lower case, without a full stop.
+    /// Message in lower case, without a full stop.
     pub what: String,
-    /// In bytes, counted from 0.
+    /// Byte offset, counted from 0.
     pub offset: usize,
 }
 
@@ -106,30 +106,30 @@ pub struct Remark {
 #[derive(Debug, Default)]
 pub struct Source {
     text: String,
-    /// Where each line starts; made when somebody asks.
+    /// Offsets of the lines, computed on first use.
     lines: OnceLock<Vec<usize>>,
 }
 
-/// Where something stands, counted from 1 as editors do.
+/// Position in a text, counted from 1 as in editors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// Lines end at a line feed.
+    /// Line number; lines end at a line feed.
     pub line: usize,
-    /// In characters.
+    /// Column, in characters.
     pub column: usize,
 }
 
-/// The part of a line that is worth showing.
+/// Part of a line that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
-    /// Part of the line, without its end.
+    /// Text of the part, without the line's end.
     pub text: String,
-    /// How many characters of it come before the place.
+    /// Number of its characters before the position.
     pub before: usize,
 }
 
 impl Source {
-    /// A text to point into.
+    /// Creates the source of a text.
     #[must_use]
     pub fn new(text: String) -> Self {
         Self {
@@ -138,13 +138,13 @@ impl Source {
         }
     }
 
-    /// All of it, a byte order mark included.
+    /// Returns the whole text, a byte order mark included.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Line and column of a byte.
+    /// Returns line and column of a byte.
     #[must_use]
     pub fn position(&self, offset: usize) -> Position {
         let (line, range) = self.line_at(offset);
@@ -156,7 +156,7 @@ impl Source {
         }
     }
 
-    /// The line of a byte, cut to what fits on a screen; a file may be a single line of a megabyte.
+    /// Returns the line of a byte, cut to the width of a screen; a file may be a single line of a megabyte.
     #[must_use]
     pub fn excerpt(&self, offset: usize) -> Excerpt {
         let (_, range) = self.line_at(offset);
@@ -171,8 +171,8 @@ impl Source {
         }
     }
 
-    /// The text with one part replaced, for edits that leave everything else as it is.
-    /// `None` when the range is not inside the text.
+    /// Returns the text with one part replaced, for edits that leave everything else as it is. Returns `None` if the
+    /// range is not inside the text.
     #[must_use]
     pub fn replaced(&self, range: Range<usize>, with: &str) -> Option<String> {
         let before = self.text.get(..range.start)?;
@@ -180,7 +180,7 @@ impl Source {
         (range.start <= range.end).then(|| [before, with, after].concat())
     }
 
-    /// Number, counted from 0, and range of the line that holds a byte.
+    /// Returns the number, counted from 0, and the range of the line of a byte.
     fn line_at(&self, offset: usize) -> (usize, Range<usize>) {
         let starts = self.lines.get_or_init(|| {
             let ends = memchr::memchr_iter(b'\n', self.text.as_bytes());

@@ -1,10 +1,10 @@
-//! Writes text as YAML that reads back as the same text, in this dialect and in every other.
+//! Writes text as YAML that parses to the same text, in this dialect and in every other.
 //!
-//! Short texts are double-quoted, long ones are blocks where a block can hold them exactly.
+//! Short texts are double-quoted, long ones are blocks if a block can represent them exactly.
 
 use std::fmt::Write as _;
 
-/// A text on one line, between double quotes. What cannot be seen is escaped.
+/// Returns a text on one line, between double quotes. Invisible characters are escaped.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -26,8 +26,8 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// A text of several lines as a `|` block whose lines are indented by `indent` blanks; without a key, and with the
-/// newline that ends it. A text that a block cannot hold exactly is [`quoted`].
+/// Returns a text of several lines as a `|` block whose lines are indented by `indent` blanks; without a key, and
+/// with the newline that ends it. A text that a block cannot represent exactly is [`quoted`].
 #[must_use]
 pub fn block(text: &str, indent: usize) -> String {
     let Some(header) = block_header(text) else {
@@ -45,11 +45,11 @@ pub fn block(text: &str, indent: usize) -> String {
     out
 }
 
-/// The block's header. A first line that begins with a blank would be taken for indentation.
+/// Returns the header of the block. A first line that begins with a blank would count as indentation.
 fn block_header(text: &str) -> Option<&'static str> {
     let fits = |char: char| char == '\n' || is_printable(char);
     let begins_well = text.starts_with(|first: char| !first.is_whitespace());
-    // A line of nothing but blanks is read in different ways by different readers.
+    // Parsers differ about a line of only blanks.
     let has_blank_line = text
         .split('\n')
         .any(|line| !line.is_empty() && line.trim().is_empty());
@@ -61,7 +61,7 @@ fn block_header(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a character may stand in YAML as it is, and is not one that readers take for the end of a line.
+/// Returns `true` if a character is allowed in YAML as it is, and no parser takes it for the end of a line.
 fn is_printable(char: char) -> bool {
     let is_line_end = matches!(char, '\u{85}' | '\u{2028}' | '\u{2029}');
     let is_nothing = matches!(char, '\u{feff}' | '\u{fffe}' | '\u{ffff}');

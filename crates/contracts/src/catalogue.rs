@@ -1,4 +1,4 @@
-//! The catalogue of contracts, read from text, and the check of a call against it.
+//! The catalogue of contracts, parsed from text, and the check of a call against it.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -12,23 +12,23 @@ use crate::problem::{At, Problem, Problems};
 use crate::schema::{self, Schemas};
 use crate::{floor, relation};
 
-/// A larger catalogue is not read.
+/// Limit of the length of a catalogue, in bytes.
 pub const MAX_TEXT: usize = 4 << 20;
 
-/// More notes on one call are not told.
+/// Limit of notes on one call.
 const MAX_NOTES: usize = 20;
 
-/// A longer note is cut; the arguments that it quotes may be long.
+/// Limit of the length of a note; the arguments that it quotes may be long.
 const MAX_NOTE: usize = 600;
 
-/// A call with more values, or deeper ones, is not checked.
+/// Limits of the number and the depth of values of a call; beyond them, it is not checked.
 const MAX_VALUES: usize = 100_000;
 const MAX_DEPTH: usize = 128;
 
-/// Keys of the catalogue that are about the file and name no tool.
+/// Keys of the catalogue that describe the file and do not name a tool.
 const ABOUT: &[&str] = &["$schema", "$comment"];
 
-/// Where a call would run, and what may be asked of the files there.
+/// Directories of a call, and access to the files there.
 #[derive(Clone, Copy, Debug)]
 pub struct World<'a> {
     /// Working directory, absolute.
@@ -36,19 +36,19 @@ pub struct World<'a> {
     /// Home directory, absolute.
     pub home: &'a str,
     pub files: &'a dyn Files,
-    /// Who holds values against JSON Schemas.
+    /// Validator of JSON Schemas.
     pub schemas: &'a dyn Schemas,
 }
 
-/// Files, as far as contracts ask about them. Paths are absolute, without `.` and `..`.
+/// Access to files for contracts. Paths are absolute, without `.` and `..`.
 pub trait Files: fmt::Debug {
-    /// Returns the names in a directory; none when there is no such directory.
+    /// Returns the names in a directory; empty if there is no such directory.
     fn list(&self, directory: &str) -> Vec<String>;
     /// Returns `true` if there is a file that is not a directory.
     fn has_file(&self, path: &str) -> bool;
 }
 
-/// A machine without files.
+/// Machine without files.
 #[derive(Clone, Copy, Debug)]
 pub struct NoFiles;
 
@@ -62,14 +62,14 @@ impl Files for NoFiles {
     }
 }
 
-/// The catalogue: what is known of each tool, by its exact name.
+/// The catalogue: contracts of tools, by their exact names.
 #[derive(Clone, Debug, Default)]
 pub struct Contracts {
     entries: Vec<Entry>,
     problems: Vec<Problem>,
 }
 
-/// One tool. Its contract is read when the tool is called.
+/// Entry of one tool. Its contract is parsed when the tool is called.
 #[derive(Clone, Debug)]
 struct Entry {
     tool: String,
@@ -84,7 +84,7 @@ impl Entry {
     }
 }
 
-/// What a note is about, on the ladder of conformance.
+/// Subject of a note, on the ladder of conformance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// L1: an argument has another type.
@@ -95,12 +95,12 @@ pub enum Level {
     Range,
     /// L4: a relation between arguments does not hold.
     Contract,
-    /// The JSON Schema of the tool says no.
+    /// The JSON Schema of the tool is violated.
     Schema,
 }
 
 impl Level {
-    /// As programs read it.
+    /// Returns the name for programs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -113,29 +113,29 @@ impl Level {
     }
 }
 
-/// One thing that a call does wrong, for the agent: what, and what would be right.
+/// One mistake of a call, for the agent: the problem, and the right value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// What it is about.
+    /// Subject of the note.
     pub level: Level,
-    /// The sentence, without a full stop.
+    /// Sentence without a full stop.
     pub text: String,
 }
 
 impl Contracts {
-    /// No tool has a contract.
+    /// Returns a catalogue without contracts.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Reads a catalogue. One that is broken holds nothing and says so in its problems.
+    /// Parses a catalogue. A broken one is empty, with its problems.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         Self::read(text, None)
     }
 
-    /// Reads the contract of one tool and skips all others, for a caller that has a single question.
+    /// Parses the contract of one tool and skips all others, for a caller with a single question.
     #[must_use]
     pub fn parse_for(text: &str, tool: &str) -> Self {
         Self::read(text, Some(tool))
@@ -161,18 +161,18 @@ impl Contracts {
         read.unwrap_or_else(|error| broken(format!("cannot be read as a JSON object: {error}")))
     }
 
-    /// The tools, as they are written.
+    /// Returns the names of the tools, in the order of the file.
     pub fn tools(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.tool.as_str())
     }
 
-    /// Whether there is a contract of this tool.
+    /// Returns `true` if the tool has a contract.
     #[must_use]
     pub fn knows(&self, tool: &str) -> bool {
         self.tools().any(|known| known == tool)
     }
 
-    /// All that is wrong with the catalogue, as it is written.
+    /// Returns all problems of the catalogue, in the order of the file.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = self.problems.clone();
@@ -182,7 +182,7 @@ impl Contracts {
         problems
     }
 
-    /// What a call does wrong, as far as that can be proved.
+    /// Returns the provable mistakes of a call.
     #[must_use]
     pub fn check(&self, tool: &str, input: &Value, world: World<'_>) -> Vec<Note> {
         let mut notes = Notes::default();
@@ -192,7 +192,7 @@ impl Contracts {
         };
         let contract = entry.contract();
         let nothing = Map::new();
-        // Arguments that are no object are none.
+        // Arguments that are not an object count as empty.
         let call = input.as_object().unwrap_or(&nothing);
         floor::check(contract, call, world, &mut notes);
         let facts = relation::Facts {
@@ -213,7 +213,7 @@ impl Contracts {
     }
 }
 
-/// The notes as one sentence for the agent; none when there is nothing to say. The beginning is the published one.
+/// Returns the notes as one sentence for the agent; `None` without notes. The beginning is the published one.
 #[must_use]
 pub fn advice(tool: &str, notes: &[Note]) -> Option<String> {
     let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
@@ -223,7 +223,7 @@ pub fn advice(tool: &str, notes: &[Note]) -> Option<String> {
     })
 }
 
-/// Collects notes, few and short.
+/// Collector of notes, limited in number and length.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(pub(crate) Vec<Note>);
 
@@ -248,7 +248,7 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Whether the arguments are few and shallow enough to walk through.
+/// Returns `true` if the arguments are few and shallow enough for a walk.
 fn is_bounded(input: &Value) -> bool {
     let mut waiting = vec![(input, 1)];
     let mut seen = 0_usize;
@@ -271,7 +271,7 @@ fn is_bounded(input: &Value) -> bool {
     true
 }
 
-/// Reads the object key by key, so that a tool that stands there twice is noticed.
+/// Visitor that parses the object key by key, so that a duplicate tool is found.
 struct Catalogue<'a> {
     only: Option<&'a str>,
 }

@@ -1,23 +1,23 @@
-//! The seven kinds of relation between arguments, as written. One that is malformed is left out and named; the others
-//! do not notice.
+//! The seven kinds of relation between arguments. A malformed one is left out and reported; the others are not
+//! affected.
 
 use serde_json::{Map, Value};
 
 use super::problem::{At, Problems, list_of_names};
 use super::script;
 
-/// The kinds, as they are written.
+/// Kinds of relation, as text.
 const KINDS: &str = "`cmp`, `sum`, `present`, `requires`, `distinct`, `member`, `char_at`";
 
-/// One relation.
+/// One relation with its hint.
 #[derive(Clone, Debug)]
 pub(super) struct Constraint {
     pub(super) rule: Rule,
-    /// What would be right, in the author's words.
+    /// Right values, in the author's words.
     pub(super) hint: Option<String>,
 }
 
-/// What has to hold.
+/// Relation that must hold.
 #[derive(Clone, Debug)]
 pub(super) enum Rule {
     Cmp {
@@ -53,7 +53,7 @@ pub(super) enum Rule {
     },
 }
 
-/// How two values are compared.
+/// Comparison of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     Lt,
@@ -82,7 +82,8 @@ impl Op {
         }
     }
 
-    /// Whether it holds between numbers. Rounding never breaks `le` and `ge`: a proof must not rest on it.
+    /// Returns `true` if it holds between numbers. Rounding never breaks `le` and `ge`: a proof must not depend on
+    /// it.
     pub(super) fn holds(self, a: f64, b: f64) -> bool {
         match self {
             Self::Lt => a < b,
@@ -97,20 +98,20 @@ impl Op {
 
 const OPS: &str = "`lt`, `le`, `gt`, `ge`, `eq`, `ne`";
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Operand {
     Value(Value),
     State(String),
     Field(String),
     Len(String),
-    /// A list, and the object that holds it.
+    /// A list, and the object that contains it.
     Enum(Value, Value),
     Plain(Value),
 }
 
 impl Operand {
-    /// As it stands in a note.
+    /// Returns the text for a note.
     pub(super) fn label(&self) -> String {
         match self {
             Self::Value(value) => script::json(value),
@@ -122,7 +123,7 @@ impl Operand {
         }
     }
 
-    /// A value that does not depend on the call.
+    /// Returns a value that does not depend on the call.
     fn literal(&self) -> Option<&Value> {
         match self {
             Self::Value(value) | Self::Plain(value) | Self::Enum(value, _) => Some(value),
@@ -131,7 +132,7 @@ impl Operand {
     }
 }
 
-/// What is added up.
+/// Addends of a sum.
 #[derive(Clone, Debug)]
 pub(super) enum Addends {
     /// The items of one argument.
@@ -140,14 +141,14 @@ pub(super) enum Addends {
     Fields(Vec<String>),
 }
 
-/// When a demand applies.
+/// Condition of a requirement.
 #[derive(Clone, Debug)]
 pub(super) struct When {
     pub(super) field: String,
     pub(super) is: Condition,
 }
 
-/// What the field has to be.
+/// Required value of the field.
 #[derive(Clone, Debug)]
 pub(super) enum Condition {
     Equals(Value),
@@ -155,11 +156,11 @@ pub(super) enum Condition {
     Present,
 }
 
-/// Keys that any constraint may have beside its own.
+/// Keys that any constraint may have besides its own.
 const COMMON: &[&str] = &["kind", "hint", "description"];
 
 impl Constraint {
-    /// Reads one; `None` when it cannot be used, which is then said.
+    /// Parses a constraint; `None` if it is invalid, which is then reported.
     pub(super) fn read(value: &Value, at: At<'_>, problems: &mut Problems) -> Option<Self> {
         let Value::Object(object) = value else {
             problems.error(at, "a constraint has to be an object with a `kind`");
@@ -349,7 +350,7 @@ fn char_at(object: &Map<String, Value>, at: At<'_>, problems: &mut Problems) -> 
 
 type Named = fn(String) -> Operand;
 
-/// Reads where a value comes from. The first key that fits decides.
+/// Parses the source of a value. The first matching key decides.
 fn operand(
     object: &Map<String, Value>,
     key: &str,

@@ -1,5 +1,5 @@
-//! The contract of one tool, as written: its parameters, its constraints and its JSON Schema. A part that is malformed
-//! is left out and named; all others work as if it were not there.
+//! The contract of one tool, with its parameters, its constraints and its JSON Schema. A malformed part is left out
+//! and reported; all others work as if it were absent.
 
 use std::sync::OnceLock;
 
@@ -11,16 +11,16 @@ use super::problem::{At, Problem, Problems, Weight, list_of_names};
 use super::schema;
 use super::script;
 
-/// More parameters or constraints of one tool are not read.
+/// Limit of parameters or constraints of one tool.
 const MAX_PARTS: usize = 1000;
 
-/// Bytes that a compiled pattern may need.
+/// Limit of the size of a compiled pattern, in bytes.
 const MAX_PATTERN: usize = 1 << 20;
 
-/// How deep a pattern may nest.
+/// Limit of the nesting of a pattern.
 const MAX_NESTING: u32 = 64;
 
-/// What is known of one tool.
+/// Contract of one tool.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contract {
     pub(super) params: Vec<Param>,
@@ -30,10 +30,10 @@ pub(super) struct Contract {
     pub(super) problems: Vec<Problem>,
 }
 
-/// What is known of one argument.
+/// Contract of one argument.
 #[derive(Clone, Debug)]
 pub(super) struct Param {
-    /// Where it is written.
+    /// Position in the catalogue.
     at: String,
     pub(super) name: String,
     pub(super) required: bool,
@@ -45,11 +45,11 @@ pub(super) struct Param {
     pub(super) min_length: Option<usize>,
     pub(super) pattern: Option<Pattern>,
     pub(super) path: Option<PathRule>,
-    /// What would be right, in the author's words.
+    /// Right values, in the author's words.
     pub(super) hint: Option<String>,
 }
 
-/// The types that have a name.
+/// Types with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     String,
@@ -93,7 +93,7 @@ impl Shape {
     }
 }
 
-/// A regular expression that is compiled when a text is to be compared with it.
+/// Regular expression that is compiled on first use.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     pub(super) source: String,
@@ -108,7 +108,7 @@ impl Pattern {
         }
     }
 
-    /// Whether a text has it; `None` when the pattern is none.
+    /// Returns `true` if the text contains a match; `None` if the pattern is invalid.
     pub(super) fn finds(&self, text: &str) -> Option<bool> {
         let compile = || compile(&self.source).ok();
         let regex = self.compiled.get_or_init(compile).as_ref()?;
@@ -131,7 +131,7 @@ pub(super) struct PathRule {
 }
 
 impl Contract {
-    /// Reads all of it. What costs time to compile is compiled when it is needed.
+    /// Parses the contract. Expensive parts are compiled when they are needed.
     pub(super) fn read(tool: &str, value: &Value) -> Self {
         let mut problems = Problems::default();
         let at = At::Key(&At::Root, tool);
@@ -183,7 +183,7 @@ impl Contract {
         }
     }
 
-    /// All that is wrong, also what shows only when it is compiled.
+    /// Returns all problems, including those of compilation.
     pub(super) fn all_problems(&self, tool: &str) -> Vec<Problem> {
         let mut problems = Problems(self.problems.clone());
         let at = At::Key(&At::Root, tool);
@@ -207,14 +207,14 @@ impl Contract {
     }
 }
 
-/// Errors of other libraries draw pictures; the last line says what it is.
+/// Returns the last line of a multi-line error, which contains the reason.
 fn one_line(error: &str) -> String {
     let last = error.lines().map(str::trim).rfind(|line| !line.is_empty());
     let last = last.unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
 
-/// A list of parts, each read on its own.
+/// Parses a list of parts independently.
 fn parts<T>(
     entry: &Map<String, Value>,
     key: &str,
@@ -282,7 +282,7 @@ impl Param {
         Some(param)
     }
 
-    /// What no value can fulfil.
+    /// Reports conditions that no value can fulfil.
     fn contradictions(&self, at: At<'_>, problems: &mut Problems) {
         if let (Some(min), Some(max)) = (self.min, self.max)
             && min > max

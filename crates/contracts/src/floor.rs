@@ -1,4 +1,4 @@
-//! The schema floor: is what has to be there there, of the right type, and within its bounds? A note is a proof.
+//! The schema floor: checks for presence, type and bounds. A note is a proof.
 
 use serde_json::{Map, Value};
 
@@ -6,13 +6,13 @@ use super::contract::{Contract, Param, PathRule};
 use super::script::{self, json, number_text};
 use super::{Files, Level, Notes, World};
 
-/// Longer texts are not compared with a pattern.
+/// Limit of the length of a text that is compared with a pattern.
 const MAX_SEARCHED: usize = 1 << 20;
 
-/// A list of so many names may be cut off, so that what is not in it may still be there.
+/// Number of names from which a list may be cut off, so that a missing name may still exist.
 const MAX_LISTED: usize = 4096;
 
-/// Levels 1 to 3: first all that is missing, then argument by argument.
+/// Checks levels 1 to 3: first all missing arguments, then argument by argument.
 pub(super) fn check(
     contract: &Contract,
     call: &Map<String, Value>,
@@ -75,7 +75,7 @@ fn argument(param: &Param, value: &Value, world: World<'_>, notes: &mut Notes) {
     }
 }
 
-/// Too large, too small, too long, too short.
+/// Returns the violated bounds: too large, too small, too long, too short.
 fn bounds(param: &Param, value: &Value) -> Vec<String> {
     let name = &param.name;
     let mut found = Vec::new();
@@ -143,7 +143,7 @@ fn path(name: &str, rule: &PathRule, text: &str, world: World<'_>) -> Vec<String
     found
 }
 
-/// `C:\` and `C:/`.
+/// Returns `true` for paths that begin with `C:\` or `C:/`.
 fn has_drive(text: &str) -> bool {
     let mut letters = text.chars();
     letters
@@ -153,7 +153,8 @@ fn has_drive(text: &str) -> bool {
         && matches!(letters.next(), Some('/' | '\\'))
 }
 
-/// The path from the root, without asking the machine. Paths of another system or of another user are not followed.
+/// Returns the absolute path, without access to the machine. Paths of another system or of another user are not
+/// followed.
 fn whole(text: &str, world: World<'_>) -> Option<String> {
     if has_drive(text) || text.contains('\\') {
         return None;
@@ -167,7 +168,7 @@ fn whole(text: &str, world: World<'_>) -> Option<String> {
     }
 }
 
-/// Joins the two unless the path is absolute, and takes `.`, `..` and doubled slashes out.
+/// Joins the two unless the path is absolute, and removes `.`, `..` and doubled slashes.
 fn absolute(directory: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let directory = if path.starts_with('/') { "" } else { directory };
@@ -188,7 +189,7 @@ fn lies_in(path: &str, directory: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether something is there; `None` when the machine does not show it clearly.
+/// Returns whether the path exists; `None` if the machine does not show it clearly.
 fn existence(path: &str, files: &dyn Files) -> Option<bool> {
     let mut path = path;
     let mut asked = true;
@@ -200,7 +201,7 @@ fn existence(path: &str, files: &dyn Files) -> Option<bool> {
         let parent = if parent.is_empty() { "/" } else { parent };
         let names = files.list(parent);
         if names.iter().any(|other| other == name) {
-            // An ancestor that is there and shows nothing may be closed to us.
+            // An existing ancestor without entries may be unreadable.
             return asked.then_some(true);
         }
         if names.len() >= MAX_LISTED {

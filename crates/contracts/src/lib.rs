@@ -1,11 +1,12 @@
-//! Checks whether a call keeps the contract of its tool: no file, no clock, no network. Advice only; it never blocks and
+//! Checks that a call keeps the contract of its tool: no file, no clock, no network. Advice only; it never blocks and
 //! never guesses.
 //!
-//! A note is a proof that a call is wrong. What cannot be computed gives no note, and no note does not mean that a call
-//! is right. A part of a contract that is malformed switches off itself and nothing else; [`Contracts::problems`] has it.
+//! A note is a proof that a call is wrong. A condition that cannot be computed gives no note, and the absence of
+//! notes does not mean that a call is right. A malformed part of a contract disables only itself;
+//! [`Contracts::problems`] reports it.
 //!
-//! Reading order: `contract` and `constraint` (what is written), `floor` (types, presence and bounds), `relation` (what
-//! holds between arguments), `schema` (an optional JSON Schema), `script` (values as JavaScript sees them).
+//! Reading order: `contract` and `constraint` (the parsed form), `floor` (types, presence and bounds), `relation`
+//! (relations between arguments), `schema` (an optional JSON Schema), `script` (values as JavaScript sees them).
 
 mod catalogue;
 mod constraint;

@@ -1,20 +1,20 @@
-//! What is wrong with a catalogue of contracts, and where: kept while reading, shown by `contracts check`.
+//! Problems of a catalogue of contracts, with their positions: collected by the parser, shown by `contracts check`.
 
 use std::fmt::{self, Write as _};
 
 use serde_json::{Map, Value};
 
-/// How bad it is.
+/// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// It holds nothing up and is most likely not meant.
+    /// Nothing fails, but it is most likely not intended.
     Warning,
     /// A part does not work, or flags every call.
     Error,
 }
 
 impl Weight {
-    /// As programs read it.
+    /// Returns the name for programs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -24,18 +24,18 @@ impl Weight {
     }
 }
 
-/// One thing that is wrong.
+/// Problem of a catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where, as `Bash.constraints[0].op`; `$` is the whole file.
+    /// Path, such as `Bash.constraints[0].op`; `$` is the whole file.
     pub path: String,
-    /// What, and what would be right.
+    /// Description, with the right form.
     pub what: String,
-    /// How bad.
+    /// Severity of the problem.
     pub weight: Weight,
 }
 
-/// A place in the catalogue, on the way down.
+/// Position in the catalogue, from the root.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum At<'a> {
     Root,
@@ -60,7 +60,7 @@ fn is_plain(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(word)
 }
 
-/// Collects problems.
+/// Collector of problems.
 #[derive(Debug, Default)]
 pub(super) struct Problems(pub(super) Vec<Problem>);
 
@@ -78,7 +78,7 @@ impl Problems {
         self.0.push(Problem { path, what, weight });
     }
 
-    /// Keys that nobody reads.
+    /// Reports unknown keys.
     pub(super) fn unknown(&mut self, at: At<'_>, object: &Map<String, Value>, known: &[&str]) {
         for key in object.keys().filter(|key| !known.contains(&key.as_str())) {
             let known = known.join("`, `");
@@ -89,7 +89,7 @@ impl Problems {
         }
     }
 
-    /// A text, if the key is there.
+    /// Returns a text, if the key is present.
     pub(super) fn text(
         &mut self,
         at: At<'_>,
@@ -105,7 +105,7 @@ impl Problems {
         }
     }
 
-    /// A text that has to be there.
+    /// Returns a required text.
     pub(super) fn name(
         &mut self,
         at: At<'_>,
@@ -118,7 +118,7 @@ impl Problems {
         self.text(at, object, key)
     }
 
-    /// A list of texts that has to be there and to hold something.
+    /// Returns a required list of texts that is not empty.
     pub(super) fn names(
         &mut self,
         at: At<'_>,
@@ -140,7 +140,7 @@ impl Problems {
     }
 }
 
-/// Texts, at least one.
+/// Returns a list of texts, at least one.
 pub(super) fn list_of_names(value: &Value) -> Option<Vec<String>> {
     let items = value.as_array().filter(|items| !items.is_empty())?;
     items

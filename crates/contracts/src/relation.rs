@@ -1,4 +1,5 @@
-//! Does a relation between arguments hold? A note is a proof that it does not; what cannot be computed gives none.
+//! Checks of relations between arguments. A note is a proof that one does not hold; if it cannot be computed, there
+//! is no note.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use serde_json::{Map, Value};
 use super::constraint::{Addends, Condition, Op, Operand, Rule};
 use super::script::{self, json, number_text};
 
-/// What a relation is about.
+/// Values of a relation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts<'a> {
     pub(super) call: &'a Map<String, Value>,
@@ -15,7 +16,7 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// What is wrong, if that can be proved.
+    /// Returns the violation, if it can be proved.
     pub(super) fn violation(self, rule: &Rule) -> Option<String> {
         match rule {
             Rule::Cmp { op, left, right } => self.cmp(*op, left, right),
@@ -141,7 +142,7 @@ impl<'a> Facts<'a> {
         self.call.contains_key(name)
     }
 
-    /// `None` when there is nothing at that place.
+    /// Returns the value of an operand; `None` if there is none.
     fn value<'b>(self, operand: &'b Operand) -> Option<Resolved<'b>>
     where
         'a: 'b,
@@ -163,7 +164,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// A value that lies somewhere, or one that was counted.
+/// A borrowed value, or a computed one.
 enum Resolved<'a> {
     Found(&'a Value),
     Made(Value),
@@ -178,7 +179,7 @@ impl Resolved<'_> {
     }
 }
 
-/// Where a slice begins: fractions are cut, what is negative counts from the end, nothing lies outside.
+/// Returns the start of a slice: fractions are truncated, a negative index counts from the end, the result is inside.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

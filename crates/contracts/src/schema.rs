@@ -1,21 +1,21 @@
-//! The JSON Schema of a tool, for what the floor's own rules cannot say. Looked at only for a call of that very tool.
+//! JSON Schema of a tool, for conditions beyond the floor's own rules. Used only for a call of that tool.
 
 use std::fmt;
 
 use json_schema::Schema as Compiled;
 use serde_json::Value;
 
-/// More findings of one call are not told.
+/// Limit of findings per call.
 const MAX_TOLD: usize = 5;
 
-/// Holds values against JSON Schemas. A program that must be small and start quickly has another one do it.
+/// Validator of JSON Schemas. A program that must be small and start fast delegates it to another one.
 pub trait Schemas: fmt::Debug {
-    /// Returns which parts of the value the schema refuses, as a JSON pointer and a reason each. Nothing when the schema
-    /// cannot be used.
+    /// Returns the parts of the value that the schema refuses, as a JSON pointer and a reason each. Empty if the
+    /// schema is invalid.
     fn violations(&self, schema: &Value, value: &Value) -> Vec<(String, String)>;
 }
 
-/// Does it in this program.
+/// Validator in this program.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnSchemas;
 
@@ -33,12 +33,12 @@ impl Schemas for OwnSchemas {
     }
 }
 
-/// Why a schema cannot be used.
+/// Returns why a schema is invalid.
 pub(super) fn error(source: &Value) -> Option<String> {
     compiled(source).err()
 }
 
-/// Says what of the arguments the schema refuses, where and why.
+/// Returns the parts of the arguments that the schema refuses, each with its position and reason.
 pub(super) fn violations(source: &Value, input: &Value, schemas: &dyn Schemas) -> Vec<String> {
     let found = schemas.violations(source, input).into_iter();
     let notes = found

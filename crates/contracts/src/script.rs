@@ -1,14 +1,15 @@
-//! Values as JavaScript sees them: the catalogue was first read by a program in that language, and the same call must
-//! give the same words here. Numbers are doubles, lengths are UTF-16 units, and keys that look like indexes come first.
+//! Values with the semantics of JavaScript: the first program for the catalogue was written in it, and the same call
+//! must give the same text here. Numbers are doubles, lengths are UTF-16 units, and keys that look like indexes come
+//! first.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-/// Two sums that differ by less are the same.
+/// Tolerance between two sums.
 const TOLERANCE: f64 = 1e-9;
 
-/// Anything but `false`, `0`, `""` and `null`.
+/// Returns `true` for anything but `false`, `0`, `""` and `null`.
 pub(super) fn truthy(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -19,12 +20,12 @@ pub(super) fn truthy(value: &Value) -> bool {
     }
 }
 
-/// A JSON number as a double; nothing else is one.
+/// Returns a JSON number as a double; `None` for any other value.
 pub(super) fn double(value: &Value) -> Option<f64> {
     value.as_number()?.as_f64()
 }
 
-/// A number, or a text that reads as one.
+/// Returns a number, or a text that parses as one.
 pub(super) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::String(text) => number_in(text),
@@ -55,12 +56,12 @@ fn number_in(text: &str) -> Option<f64> {
         "-Infinity" => return Some(f64::NEG_INFINITY),
         _ => {}
     }
-    // What is left of the grammar is that of Rust, once its own words for infinity are out of the way.
+    // The rest of the grammar is that of Rust, once Rust's words for infinity are excluded.
     let decimal = |byte: u8| byte.is_ascii_digit() || b".eE+-".contains(&byte);
     text.bytes().all(decimal).then(|| text.parse().ok())?
 }
 
-/// The same value, without any conversion. Lists and objects are never the same.
+/// Returns `true` for equal values without conversion. Lists and objects are never equal.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(_), Value::Number(_)) => double(a) == double(b),
@@ -69,7 +70,7 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Two numbers that are close, or the same value.
+/// Returns `true` for two numbers that are close, or equal values.
 pub(super) fn equal(a: &Value, b: &Value) -> bool {
     match (double(a), double(b)) {
         (Some(a), Some(b)) => close(a, b),
@@ -77,27 +78,27 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether two numbers differ by nothing but rounding.
+/// Returns `true` if two numbers differ only by rounding.
 pub(super) fn close(a: f64, b: f64) -> bool {
     (a - b).abs() < TOLERANCE
 }
 
-/// The entries of an object in the order in which they are visited.
+/// Returns the entries of an object in the order of JavaScript.
 pub(super) fn entries(object: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut entries: Vec<_> = object.iter().collect();
-    // The sort is stable: all that are no index keep their place behind those that are.
+    // The sort is stable: keys that are not an index keep their order behind those that are.
     entries.sort_by_key(|(key, _)| index(key).unwrap_or(u32::MAX));
     entries
 }
 
-/// The index that a key is, if it is written as one.
+/// Returns the index of a key that is one.
 fn index(key: &str) -> Option<u32> {
     let plain = key == "0" || !key.starts_with(['0', '+']);
     let index = plain.then(|| key.parse().ok())??;
     (index != u32::MAX).then_some(index)
 }
 
-/// A number in the shortest form that reads back.
+/// Returns a number in the shortest form that parses to it.
 pub(super) fn number_text(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -109,7 +110,7 @@ pub(super) fn number_text(number: f64) -> String {
     let shortest = format!("{:e}", number.abs());
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let digits: String = mantissa.chars().filter(|letter| *letter != '.').collect();
-    // How many digits stand before the point.
+    // Number of digits before the point.
     let point = exponent.parse::<i64>().unwrap_or(0) + 1;
     let length = i64::try_from(digits.len()).unwrap_or(i64::MAX);
     let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
@@ -134,14 +135,14 @@ pub(super) fn number_text(number: f64) -> String {
     format!("{sign}{text}")
 }
 
-/// A value as JSON without blanks.
+/// Returns a value as JSON without blanks.
 pub(super) fn json(value: &Value) -> String {
     let mut text = String::new();
     write_json(value, &mut text);
     text
 }
 
-/// The caller has bounded the depth.
+/// Writes a value as JSON. The caller has limited the depth.
 fn write_json(value: &Value, out: &mut String) {
     match value {
         Value::Number(_) => out.push_str(&double(value).map_or_else(String::new, number_text)),
@@ -168,7 +169,7 @@ fn write_json(value: &Value, out: &mut String) {
     }
 }
 
-/// A value as text: a text is itself, everything else is JSON.
+/// Returns a value as text: a string is itself, everything else is JSON.
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -176,7 +177,7 @@ pub(super) fn text(value: &Value) -> String {
     }
 }
 
-/// How long a text is.
+/// Returns the length of a text in UTF-16 units.
 pub(super) fn length(text: &str) -> usize {
     text.encode_utf16().count()
 }

@@ -1,4 +1,4 @@
-//! The conformance floor over `conformance/cases.json`: contract, call, notes, and what is wrong with the contract.
+//! The conformance floor over `conformance/cases.json`: contract, call, notes, and the problems of the contract.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ const HERE: World<'static> = World {
     ..WORLD
 };
 
-/// A small machine: `/repo/src/main.rs`, a directory that shows nothing and one with too many names.
+/// A small machine: `/repo/src/main.rs`, an unreadable directory and one with too many names.
 #[derive(Debug)]
 struct Machine;
 
@@ -55,7 +55,7 @@ fn list(case: &Map<String, Value>, key: &str) -> Vec<String> {
         .collect()
 }
 
-/// One line of the file. `input` or `inputs`, which must all give the same notes.
+/// Checks one case of the file: `input`, or `inputs`, which must all give the same notes.
 fn check(case: &Value) {
     let mut entry = case.as_object().unwrap().clone();
     let about = entry.remove("about").expect("a case says what it is about");

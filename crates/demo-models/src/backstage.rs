@@ -22,20 +22,20 @@ use tokio::sync::oneshot;
 use crate::repairs;
 use crate::tasks::{self, ADAPTERS, DATES, REPAIRER, ROUTER};
 
-/// The name of the general model.
+/// Name of the general model.
 pub const MODEL: &str = "demo-general";
 
-/// How long the general model thinks.
+/// Response time of the general model.
 const THINKS: Duration = Duration::from_millis(5);
 
-/// What changes while it runs.
+/// State that changes while it runs.
 #[derive(Debug, Default)]
 struct Mood {
     drifted: AtomicBool,
     interrupted: AtomicBool,
 }
 
-/// Adapters and general model, for as long as this lives.
+/// Running server of the adapters and the general model, which stops when dropped.
 #[derive(Debug)]
 pub struct Backstage {
     address: SocketAddr,
@@ -45,7 +45,7 @@ pub struct Backstage {
 }
 
 impl Backstage {
-    /// Starts them at an address of this machine.
+    /// Starts the server at an address of this machine.
     pub fn start(listen: SocketAddr) -> io::Result<Self> {
         let runtime = Builder::new_current_thread()
             .enable_io()
@@ -82,18 +82,18 @@ impl Backstage {
         })
     }
 
-    /// Where they are.
+    /// Returns the address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Makes the adapter drift that does.
+    /// Makes the drifting adapter drift.
     pub fn drift(&self) {
         self.mood.drifted.store(true, Ordering::SeqCst);
     }
 
-    /// Whether somebody has asked the process to end.
+    /// Returns `true` if the process was asked to end.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.mood.interrupted.load(Ordering::SeqCst)
@@ -102,13 +102,13 @@ impl Backstage {
 
 impl Drop for Backstage {
     fn drop(&mut self) {
-        // One that has ended already hears nothing.
+        // A thread that has already ended ignores it.
         self.stop.take().map(|stop| stop.send(()).ok());
         self.thread.take().map(|thread| thread.join().ok());
     }
 }
 
-/// Remembers that the process was asked to end, so that the loop can stop between two steps.
+/// Records that the process was asked to end, so that the loop can stop between two steps.
 async fn watch(mood: Arc<Mood>) {
     let signals = signal(SignalKind::interrupt()).and_then(|interrupt| {
         let terminate = signal(SignalKind::terminate())?;
@@ -176,7 +176,7 @@ async fn messages(body: Bytes) -> Response<Body> {
     reply(StatusCode::OK, &answer)
 }
 
-/// What the general model says: the right answer where it knows the role.
+/// Returns the answer of the general model: the right one if it knows the role.
 fn general(system: &str, question: &str) -> String {
     let named = [ROUTER, DATES]
         .into_iter()
@@ -197,7 +197,7 @@ fn general(system: &str, question: &str) -> String {
     }
 }
 
-/// How the scripted model counts tokens: four bytes are one.
+/// Returns the number of tokens by the scripted model: one per four bytes.
 #[must_use]
 pub fn tokens(text: &str) -> u64 {
     (text.len() as u64).div_ceil(4)

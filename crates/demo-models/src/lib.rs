@@ -1,5 +1,5 @@
-//! What the demo's loop talks to: adapters and a general model on this machine, over real HTTP. `POST /<role>/verify` is
-//! the contract of adapters, `POST /v1/messages` the general model. What they say is in [`tasks`] and [`repairs`].
+//! Models for the demo's loop: adapters and a general model on this machine, over real HTTP. `POST /<role>/verify` is
+//! the contract of adapters, `POST /v1/messages` the general model. Their answers are in [`tasks`] and [`repairs`].
 
 mod backstage;
 pub mod repairs;

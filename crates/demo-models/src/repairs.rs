@@ -1,15 +1,15 @@
-//! The repairs of the demo: shell functions with a bug each, and how well the scripted model mends them.
+//! Repairs of the demo: shell functions with a bug each, and the success of the scripted model.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// How many repairs there are.
+/// Number of repairs.
 pub const COUNT: usize = 30;
 
-/// Repairs that the model never gets right.
+/// Repairs that the model never solves.
 const TOO_HARD: [usize; 3] = [3, 12, 21];
 
-/// Wrong proposals before the right one, by the week of the repair: the model gets better.
+/// Number of wrong proposals before the right one, by the week of the repair: the model improves.
 const MISSES: [usize; 6] = [2, 2, 1, 1, 0, 0];
 
 pub const A_WEEK: usize = 5;
@@ -34,12 +34,12 @@ check() {
 echo '<testsuite name="text">'
 "#;
 
-/// How it ends.
+/// End of `test.sh`.
 const TEST_TAIL: &str = r#"echo '</testsuite>'
 exit "$failed"
 "#;
 
-/// A function, its right body, three wrong ones with what a user says of them, and a case.
+/// A function, its right body, three wrong ones with a user's report of each, and a test case.
 struct Function {
     name: &'static str,
     right: &'static str,
@@ -171,19 +171,19 @@ const FUNCTIONS: [Function; 10] = [
     },
 ];
 
-/// One bug that was reported.
+/// One reported bug.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
     pub number: usize,
-    /// The function.
+    /// Name of the function.
     pub function: &'static str,
-    /// What a user says.
+    /// Report of a user.
     pub issue: String,
     /// `text.sh` with the bug.
     pub file: String,
 }
 
-/// A bug by its number.
+/// Returns a bug by its number.
 #[must_use]
 pub fn repair(number: usize) -> Option<Repair> {
     let (function, variant) = place(number)?;
@@ -205,7 +205,7 @@ fn place(number: usize) -> Option<(&'static Function, usize)> {
     Some((function, bug / FUNCTIONS.len()))
 }
 
-/// `text.sh` with every function right but this one, which has this body.
+/// Returns `text.sh` with every function right except this one, which has this body.
 #[must_use]
 pub fn with_body(name: &str, body: &str) -> String {
     let mut text = String::from("# Small helpers for text.\n");
@@ -221,7 +221,7 @@ pub fn with_body(name: &str, body: &str) -> String {
     text
 }
 
-/// What the scripted model proposes at an attempt, counted from 0.
+/// Returns the proposal of the scripted model at an attempt, counted from 0.
 #[must_use]
 pub fn proposal(number: usize, attempt: usize) -> &'static str {
     let Some((function, variant)) = place(number) else {
@@ -231,12 +231,12 @@ pub fn proposal(number: usize, attempt: usize) -> &'static str {
     if attempt >= misses && !TOO_HARD.contains(&number) {
         return function.right;
     }
-    // Another wrong body than the one that was reported.
+    // A different wrong body than the reported one.
     let other = (variant + 1 + attempt % 2) % function.wrong.len();
     function.wrong.get(other).map_or(":", |(_, body)| *body)
 }
 
-/// `test.sh`.
+/// Returns `test.sh`.
 #[must_use]
 pub fn test() -> String {
     let line = |Function { name, case, .. }: &Function| {

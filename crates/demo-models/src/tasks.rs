@@ -1,16 +1,16 @@
-//! The text tasks of the demo: what is asked, what is right, and what each adapter gets right. All of it follows from the
-//! text alone, so that every run tells the same story and anybody can check it.
+//! Text tasks of the demo: the questions, the right answers, and those of each adapter. Everything depends on the
+//! text alone, so that every run gives the same result and anyone can check it.
 
 use serde_json::{Value, json};
 
-/// Sends a ticket to its team.
+/// Role that sends a ticket to its team.
 pub const ROUTER: &str = "ticket-router";
-/// Finds the day in a sentence.
+/// Role that finds the date in a sentence.
 pub const DATES: &str = "date-reader";
-/// The answers of the general model, in this role, are the bodies of shell functions.
+/// Role in which the general model answers with the bodies of shell functions.
 pub const REPAIRER: &str = "shell-repairer";
 
-/// Teams, and what they are written about.
+/// Teams, and the subjects of their tickets.
 const TEAMS: [(&str, [&str; 5]); 4] = [
     (
         "billing",
@@ -56,7 +56,7 @@ const TEAMS: [(&str, [&str; 5]); 4] = [
 
 const OPENINGS: [&str; 3] = ["Hello,", "Dear team,", "Good morning,"];
 
-/// How tickets end, and what that makes of them.
+/// Last sentences of tickets, and the priorities that they give.
 const CLOSINGS: [(&str, &str); 3] = [
     ("please look into it today, it is urgent.", "high"),
     ("there is no hurry.", "low"),
@@ -88,36 +88,35 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// What an adapter knows.
+/// Knowledge of an adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Knows {
     /// Tickets of these teams.
     Teams(&'static [&'static str]),
-    /// Days that are written in numbers alone.
+    /// Dates that are written in numbers alone.
     Numbers,
-    /// Days in every form, until it drifts and takes the day for the month.
+    /// Dates in every form, until it drifts and swaps day and month.
     EveryDay,
-    /// Nothing: it fills the form and says nothing, at once.
+    /// Nothing: it fills the form with placeholders, without delay.
     Nothing,
 }
 
 /// An adapter of the demo.
 #[derive(Clone, Copy, Debug)]
 pub struct Adapter {
-    /// Its version in the registry.
+    /// Version in the registry.
     pub version: &'static str,
-    /// Its pin.
+    /// Pinned id of the adapter.
     pub id: &'static str,
-    /// Its role.
     pub role: &'static str,
-    /// How long it thinks, in milliseconds.
+    /// Response time in milliseconds.
     pub thinks_ms: u64,
-    /// What it is said to be good at.
+    /// Claimed strength.
     pub strength: &'static str,
     knows: Knows,
 }
 
-/// All adapters. Nobody but the tests and the tables of the demo is told what they know; the loop has to find out.
+/// All adapters. Only the tests and the tables of the demo know their abilities; the loop has to find out.
 pub const ADAPTERS: [Adapter; 7] = [
     Adapter {
         version: "money-1",
@@ -199,7 +198,7 @@ fn ticket(number: usize) -> String {
 }
 
 fn dated(number: usize) -> String {
-    // Days that are no months, so that one taken for the other shows.
+    // Days that are not months, so that a swap is visible.
     let (day, month) = (13 + (number * 5) % 16, 1 + (number * 7) % 12);
     let name = pick(&MONTHS, month - 1).unwrap_or_default();
     let day = match number % 4 {
@@ -213,7 +212,7 @@ fn dated(number: usize) -> String {
     format!("{thing} {deed} on {day} and the office would like to know which day that was.")
 }
 
-/// The right answer.
+/// Returns the right answer.
 #[must_use]
 pub fn right(role: &str, text: &str) -> Value {
     match role {
@@ -222,7 +221,7 @@ pub fn right(role: &str, text: &str) -> Value {
     }
 }
 
-/// The role that a text is for, by the text alone: a gateway's client need not name one.
+/// Returns the role of a text, by the text alone: a gateway's client need not name one.
 #[must_use]
 pub fn recognised(text: &str) -> Option<&'static str> {
     let is_ticket = TEAMS
@@ -235,7 +234,7 @@ pub fn recognised(text: &str) -> Option<&'static str> {
     day(text).map(|_| DATES)
 }
 
-/// What an adapter says. One that has drifted says it wrong.
+/// Returns the answer of an adapter, which is wrong if it has drifted.
 #[must_use]
 pub fn answer(adapter: &Adapter, text: &str, drifted: bool) -> Value {
     match adapter.knows {
@@ -272,7 +271,7 @@ fn iso((year, month, day): (u32, u32, u32)) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Year, month and day.
+/// Returns year, month and day.
 fn day(text: &str) -> Option<(u32, u32, u32)> {
     let words: Vec<&str> = text
         .split(' ')
@@ -304,7 +303,7 @@ fn day(text: &str) -> Option<(u32, u32, u32)> {
     None
 }
 
-/// What an answer must look like in a role. Whether it is right is another question.
+/// Returns the schema of an answer in a role. It does not check that the answer is right.
 #[must_use]
 pub fn schema(role: &str) -> Value {
     let text = json!({ "type": "string", "minLength": 1 });
@@ -320,10 +319,10 @@ pub fn schema(role: &str) -> Value {
     }
 }
 
-/// An exam of so many cases with different inputs: each wants exactly the right answer.
+/// Returns an exam of this many cases with different inputs: each requires exactly the right answer.
 #[must_use]
 pub fn exam(role: &str, cases: usize) -> Value {
-    // Far from the numbers of the dispatches.
+    // Numbers that the dispatches do not use.
     let mut seen = std::collections::BTreeSet::new();
     let inputs = (0..100 * cases).map(|number| input(role, 1000 + number * 3));
     let inputs = inputs

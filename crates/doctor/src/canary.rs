@@ -1,5 +1,5 @@
-//! Two made-up calls through the installed hook, started as the agent starts it: one that must be refused whatever was
-//! granted, and a harmless one.
+//! Two test calls through the installed hook, started like by the agent: one that must be refused regardless of
+//! grants, and a harmless one.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -19,32 +19,32 @@ use guard::agents::Agent;
 use guard::install::registration::{Start, gate_event};
 use guard::protected::Protected;
 
-/// Reads a key of the workspace, which no grant allows while the gate is on.
+/// Command that reads a key of the workspace, which no grant allows while the gate is on.
 pub const FORBIDDEN: &str = "cat .role-os/keys/canary.key";
-/// Does nothing.
+/// Command that does nothing.
 pub const HARMLESS: &str = "true";
-/// Every agent waits longer.
+/// Time limit of the hook; every agent waits longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What came back.
+/// Answer of the hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answered {
     /// The call may run.
     Allowed,
-    /// It may not, and why.
+    /// The call may not run, with the reason.
     Refused(String),
-    /// There was no answer that the agent would understand.
+    /// The answer is not one that the agent would accept.
     Broken(String),
 }
 
-/// Sends one call and takes out of the journal what it left there.
+/// Sends one call and removes its entries from the journal.
 #[must_use]
 pub fn send(workspace: &Workspace, agent: Agent, start: &Start, command: &str) -> Answered {
     let session = format!("roleos-doctor-{}", base::fresh_uuid());
     let event = event(workspace, agent, &session, command).to_string();
     let output = run(workspace, agent, start, event.as_bytes());
     let journal = SessionId::new(&session).path_in(&workspace.sessions_dir());
-    // No agent writes to the journal of a session that never was.
+    // No agent writes to the journal of a session that does not exist.
     if let Some(notes) = JournalNotes::existing(workspace) {
         notes.forget(&SessionId::new(&session));
     }
@@ -56,7 +56,7 @@ pub fn send(workspace: &Workspace, agent: Agent, start: &Start, command: &str) -
         environment: &Environment::default(),
         now_ns: clock::now_ns(),
     };
-    // A call that stays behind ends with this process.
+    // A call that stays open ends with this process.
     protected
         .end(&SessionId::new(&session).to_string(), None)
         .ok();
@@ -114,13 +114,13 @@ fn run(workspace: &Workspace, agent: Agent, start: &Start, event: &[u8]) -> Resu
         .spawn()
         .map_err(|error| format!("it cannot be started: {error}"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read says so by its answer.
+        // A hook that does not read shows that by its answer.
         stdin.write_all(event).ok();
     }
     wait(child)
 }
 
-/// The answers are short, so that no pipe can fill up while we wait.
+/// Waits for the answer, which is short, so that no pipe can fill up meanwhile.
 fn wait(mut child: Child) -> Result<Output, String> {
     let deadline = Instant::now() + PATIENCE;
     let status = loop {
@@ -176,7 +176,7 @@ fn answered(agent: Agent, output: &Output) -> Answered {
     }
 }
 
-/// Why, where the agent's form has a place for it.
+/// Returns the reason, if the agent's format has a field for it.
 fn reason(answer: &Value) -> Option<String> {
     let specific = answer.get("hookSpecificOutput")?;
     let reason = specific.get("permissionDecisionReason")?.as_str()?;

@@ -1,4 +1,4 @@
-//! The version of the agent's program, where an old one would not hold to what the hook's entry asks for.
+//! Version of the agent's program, of which an old one would not follow the hook's entry.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use guard::agents::Agent;
 
 use crate::report::Check;
 
-/// The first Claude Code that blocks a call when the hook fails.
+/// First version of Claude Code that blocks a call when the hook fails.
 const CLAUDE: [u32; 3] = [2, 1, 295];
 
 /// Claude Code needs address space for its runtime, and a moment on a busy machine.
@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits {
     output: 4096,
 };
 
-/// Returns nothing where the program is not on the path, says no version, or is new enough.
+/// Returns `None` if the program is not on the path, prints no version, or is new enough.
 pub(crate) fn check(agent: Agent, folder: &Path) -> Option<Check> {
     if agent != Agent::Claude {
         return None;

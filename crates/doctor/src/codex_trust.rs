@@ -1,7 +1,7 @@
-//! Whether Codex would run our hook: it skips, without a word, one that it was not told to trust.
+//! Check that Codex would run our hook: it silently skips one that is not trusted.
 //!
-//! Codex keeps in its own `config.toml`, under `hooks.state`, a hash of each hook that a person trusted. The hash is over
-//! the hook's event, matcher, command and timeout as compact JSON with sorted keys (Codex 0.142 to 0.166).
+//! Codex keeps in its own `config.toml`, under `hooks.state`, a hash of each hook that a person trusted. The hash is
+//! over the hook's event, matcher, command and timeout as compact JSON with sorted keys (Codex 0.142 to 0.166).
 
 use std::path::{Path, PathBuf};
 
@@ -13,30 +13,30 @@ use guard::agents::Agent;
 use guard::install::registration;
 use guard::install::settings::Settings;
 
-/// What Codex was told.
+/// State of Codex's trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// To trust the hook as it is.
+    /// The hook is trusted as it is.
     Given,
-    /// Nothing.
+    /// The hook is not known.
     Missing,
-    /// To trust another version of it.
+    /// Another version of the hook is trusted.
     Changed,
-    /// Not to run it.
+    /// The hook is disabled.
     Disabled,
-    /// Nothing about the folder, so that its settings are not read at all.
+    /// The directory is not trusted, so that its settings are not read at all.
     ProjectUntrusted,
 }
 
 impl Trust {
-    /// Whether the hook runs.
+    /// Returns `true` if the hook runs.
     #[must_use]
     pub fn is_given(&self) -> bool {
         *self == Self::Given
     }
 }
 
-/// Looks at the hook before each tool call, in this settings file of this project.
+/// Examines the hook before each tool call, in this settings file of this project.
 pub fn examine(settings: &Path, root: &Path) -> Result<Trust, String> {
     let Some(home) = codex_home() else {
         return Ok(Trust::Missing);
@@ -103,11 +103,11 @@ fn judge(config: &toml::Table, settings: &Path, root: &Path, entries: &[(String,
     Trust::Missing
 }
 
-/// The hash under which Codex remembers a hook.
+/// Returns the hash by which Codex identifies a hook.
 fn hook_hash(event: &str, group: &Value, handler: &Value) -> String {
     let mut normal = Map::new();
     let timeout = handler.get("timeout").and_then(Value::as_u64);
-    // Sorted by name, as Codex sorts them before it hashes.
+    // Sorted by name, as Codex does before hashing.
     let is_async = handler.get("async").and_then(Value::as_bool);
     normal.insert("async".to_owned(), json!(is_async.unwrap_or(false)));
     let command = handler.get("command").cloned().unwrap_or_default();
@@ -188,7 +188,7 @@ mod tests {
         );
     }
 
-    /// The text that is hashed, with its keys in order and nothing between them.
+    /// The text that is hashed, with its keys in order and without blanks.
     #[test]
     fn the_hash_is_over_the_normal_form() {
         let (_, group) = entries().pop().unwrap();

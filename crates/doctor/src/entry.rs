@@ -1,5 +1,5 @@
-//! Whether the entries of ours in an agent's settings still do what `init` wrote them for: a canary that is refused does not
-//! show that the agent would call the hook for every tool, or believe it.
+//! Check of our entries in an agent's settings: a refused canary does not show that the agent would call the hook for
+//! every tool, or obey it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use guard::agents::Agent;
 use guard::install::registration::{self, Found, Program};
 use guard::install::strength;
 
-/// Which program an entry starts, and whether there is one entry.
+/// Checks the program of an entry, and that there is one entry.
 pub(super) fn checks(agent: Agent, found: &Found, running: &Path, count: usize) -> Vec<Check> {
     let again = format!("`roleos init --agent {}` puts it right", agent.name());
     let mut checks = Vec::new();
@@ -44,8 +44,8 @@ pub(super) fn checks(agent: Agent, found: &Found, running: &Path, count: usize) 
     checks
 }
 
-/// Everything by which calls could pass although the hook answers. `entries` are all of the settings, those of others
-/// too.
+/// Returns every way by which calls could pass although the hook answers. `entries` are all of the settings, foreign
+/// ones included.
 pub(super) fn weaknesses(
     agent: Agent,
     entries: &[(String, Value)],
@@ -65,7 +65,7 @@ pub(super) fn weaknesses(
         .filter(|(event, _, _)| *event == gate_event)
         .map(|(_, group, handler)| strength::weaknesses(agent, group, handler))
         .collect();
-    // One entry that is whole is enough.
+    // One complete entry is enough.
     if let Some(first) = gates
         .first()
         .filter(|_| gates.iter().all(|one| !one.is_empty()))
@@ -100,7 +100,7 @@ pub(super) fn weaknesses(
     found
 }
 
-/// The events that `init` registers.
+/// Returns the events that `init` registers.
 fn events(agent: Agent) -> Vec<&'static str> {
     let any = Program {
         path: PathBuf::new(),

@@ -1,4 +1,4 @@
-//! Looks at the workspace and at every agent, in order.
+//! Examines the workspace and every agent, in order.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::codex_trust::{self, Trust};
 use crate::report::{AgentReport, Check, Report};
 use crate::{entry, supervised};
 
-/// Looks at everything. `running` is the program that asks.
+/// Runs all checks. `running` is the running program.
 #[must_use]
 pub fn examine(
     workspace: &Workspace,
@@ -63,7 +63,7 @@ pub fn examine(
     Report { checks, agents }
 }
 
-/// Returns nothing where the small program of the hooks lies beside this one.
+/// Returns `None` if the small program of the hooks is beside this one.
 fn programs_check(running: &Path) -> Option<Check> {
     let hook = running.with_file_name(programs::HOOK);
     (!hook.is_file()).then(|| {
@@ -77,7 +77,7 @@ fn programs_check(running: &Path) -> Option<Check> {
     })
 }
 
-/// What hooks start; `path` is one of our programs.
+/// Returns the program that hooks start; `path` is one of our programs.
 pub(crate) fn program(workspace: &Workspace, path: &Path) -> Program {
     Program {
         path: path.to_owned(),
@@ -87,7 +87,7 @@ pub(crate) fn program(workspace: &Workspace, path: &Path) -> Program {
     }
 }
 
-/// `None` when the agent has no entry of ours.
+/// Returns the report on an agent; `None` if it has no entry of our hook.
 fn agent_report(
     workspace: &Workspace,
     agent: Agent,

@@ -1,4 +1,4 @@
-//! Whether the ledger is the one that is known, as far as that can be told without reading the bundles.
+//! Check of the ledger against the known checkpoint, without reading the bundles.
 
 use super::Check;
 use base::config::Config;
@@ -6,7 +6,7 @@ use base::said;
 use base::workspace::Workspace;
 use evidence::store::Store;
 
-/// Returns nothing where nothing is wrong.
+/// Returns `None` if there is no problem.
 pub(super) fn check(workspace: &Workspace, config: &Config) -> Option<Check> {
     let name = "ledger";
     let next = "`roleos ledger verify` compares every bundle with the ledger";

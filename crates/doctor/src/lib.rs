@@ -1,4 +1,5 @@
-//! Is everything installed, reachable and current? Looks, tries the installed hook, and changes nothing that stays.
+//! Checks that everything is installed, reachable and current. Tests the installed hook, and changes nothing
+//! permanently.
 
 pub mod canary;
 mod client_version;

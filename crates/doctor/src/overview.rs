@@ -1,4 +1,4 @@
-//! How a workspace stands, at a glance, and the next sensible command. Reads what is there and changes nothing.
+//! Overview of a workspace, and the next useful command. Reads existing files and changes nothing.
 
 use std::path::PathBuf;
 
@@ -17,50 +17,50 @@ use guard::install::registration;
 use guard::install::settings::Settings;
 use routing::specialists::{Named, Paths, Specialists};
 
-/// Only the newest journals can be open; older ones were sealed long ago.
+/// Limit of journals: only the newest can be open, older ones were sealed long ago.
 const JOURNALS: usize = 50;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overview {
-    /// The folder.
+    /// Root of the workspace.
     pub root: PathBuf,
-    /// `.role-os/` exists.
+    /// Set if `.role-os/` exists.
     pub is_set_up: bool,
-    /// The capability gate is on.
+    /// Set if the capability gate is on.
     pub gate: bool,
     /// Agents with our hook in their settings.
     pub guarded: Vec<Agent>,
-    /// Agents that are used here and have no hook of ours.
+    /// Agents that are used here and do not have our hook.
     pub unguarded: Vec<Agent>,
-    /// Sessions that agents had here.
+    /// Number of sessions of agents.
     pub sessions: usize,
-    /// Sessions that have ended and are not sealed.
+    /// Number of sessions that have ended and are not sealed.
     pub unsealed: usize,
-    /// Refused acts that a person can approve now.
+    /// Number of refused acts that a person can approve now.
     pub waiting: usize,
-    /// Approvals that the agent has not used yet.
+    /// Number of approvals that the agent has not used yet.
     pub approved: usize,
-    /// Bundles in the store.
+    /// Number of bundles in the store.
     pub tasks: usize,
-    /// Roles with a specialist.
+    /// Number of roles with a specialist.
     pub specialists: usize,
     /// Roles whose specialist is halted.
     pub halted: Vec<String>,
-    /// What could not be read.
+    /// Descriptions of unreadable files.
     pub problems: Vec<String>,
 }
 
-/// A command, and why it is the next one.
+/// Next command, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Next {
-    /// Why, as the beginning of a sentence that ends with the command.
+    /// Reason, as the beginning of a sentence that ends with the command.
     pub why: &'static str,
-    /// What to type.
+    /// Command line.
     pub command: &'static str,
 }
 
 impl Overview {
-    /// Looks around.
+    /// Collects the overview.
     #[must_use]
     pub fn of(workspace: &Workspace, config: &Config, environment: &Environment) -> Self {
         let mut overview = Self {
@@ -149,7 +149,7 @@ impl Overview {
         }
     }
 
-    /// What a person would sensibly do now.
+    /// Returns the next useful command.
     #[must_use]
     pub fn next(&self) -> Next {
         let (why, command) = if !self.problems.is_empty() {

@@ -1,4 +1,4 @@
-//! Which models were seen here whose price is not set, so that the cost of their tasks is unknown.
+//! Models that were used here and have no price, so that the cost of their tasks is unknown.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use witness::extension::field;
 
 use crate::report::Check;
 
-/// Only the newest bundles are read: a model that is not used any more needs no price.
+/// Limit of bundles: only the newest are read, because a model that is no longer used needs no price.
 const BUNDLES: usize = 50;
 
 /// Returns the models that the newest bundles name as without a price, and that still have none.
@@ -46,7 +46,7 @@ pub fn unpriced(workspace: &Workspace, config: &Config) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// Returns nothing where every model that was seen has a price.
+/// Returns `None` if every used model has a price.
 pub(super) fn check(workspace: &Workspace, config: &Config) -> Option<Check> {
     let models = unpriced(workspace, config);
     let first = models.first()?;

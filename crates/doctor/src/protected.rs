@@ -1,4 +1,4 @@
-//! Whether protected files were changed and put back, and whether they can be compared at all.
+//! Check for protected files that were changed and restored, and that they can be compared at all.
 
 use super::Check;
 use base::clock;
@@ -8,7 +8,7 @@ use base::workspace::Workspace;
 use guard::install::shown;
 use guard::protected::Protected;
 
-/// Returns nothing where nothing happened.
+/// Returns `None` if nothing happened.
 pub(super) fn check(workspace: &Workspace, environment: &Environment) -> Option<Check> {
     let name = "protected";
     let protected = Protected {

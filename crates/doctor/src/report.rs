@@ -1,28 +1,28 @@
-//! The outcome of a look at a workspace: checks, each with its standing.
+//! Result of the examination of a workspace: checks, each with its standing.
 
 use std::path::PathBuf;
 
 use guard::agents::Agent;
 
-/// How a thing stands.
+/// Standing of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// As it should be.
+    /// The expected state.
     Good,
-    /// Worth knowing; nothing has to be done.
+    /// Informative; no action is needed.
     Note,
     /// Something is wrong.
     Wrong,
 }
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     pub name: &'static str,
     pub standing: Standing,
-    /// In a sentence.
+    /// Description in a sentence.
     pub text: String,
-    /// What to do about it.
+    /// Remedy for a problem.
     pub next: Option<String>,
 }
 
@@ -60,29 +60,29 @@ impl Check {
     }
 }
 
-/// How one agent stands.
+/// Report on one agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentReport {
     pub agent: Agent,
-    /// The file with the entries; `None` when there are none.
+    /// File with the entries; `None` if there are none.
     pub settings: Option<PathBuf>,
-    /// Whether a call that must be refused was refused by the installed command, just now, and a harmless one was not.
+    /// Set if the installed command just refused the forbidden call and allowed the harmless one.
     pub protected: bool,
-    /// What was looked at.
+    /// Results of the checks.
     pub checks: Vec<Check>,
 }
 
-/// Everything.
+/// Report on the workspace and all agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// About the workspace.
+    /// Checks of the workspace.
     pub checks: Vec<Check>,
-    /// About each agent.
+    /// Reports on each agent.
     pub agents: Vec<AgentReport>,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Returns `true` if no check failed.
     #[must_use]
     pub fn is_good(&self) -> bool {
         let agents = self.agents.iter().flat_map(|agent| &agent.checks);

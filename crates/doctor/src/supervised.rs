@@ -1,4 +1,4 @@
-//! Whether programs are judged when they begin: what the machine allows, and whether an agent's commands get there.
+//! Check that programs are judged when they begin: the machine's features, and the way of an agent's commands.
 
 use std::fs;
 use std::io::Write as _;
@@ -20,7 +20,7 @@ use super::Check;
 
 const NAME: &str = "supervision";
 
-/// Looks at the machine.
+/// Checks the features of the machine.
 pub(super) fn machine(environment: &Environment) -> Check {
     let rung = probe::rung(environment);
     match rung.is_there() {
@@ -33,7 +33,7 @@ pub(super) fn machine(environment: &Environment) -> Check {
     }
 }
 
-/// Sends a made-up start of a session the way on which Claude Code runs commands, and looks whether it was supervised.
+/// Sends a test start of a session the way that Claude Code runs commands, and checks that it was supervised.
 pub(super) fn way(workspace: &Workspace, settings: &Settings) -> Option<Check> {
     if settings.agent != Agent::Claude {
         return None;
@@ -78,7 +78,7 @@ pub(super) fn way(workspace: &Workspace, settings: &Settings) -> Option<Check> {
         return Some(Check::wrong(NAME, text, next));
     };
     if let Some(mut input) = child.stdin.take() {
-        // One that does not read proves nothing.
+        // A program that does not read proves nothing.
         input
             .write_all(json!({ "session_id": session }).to_string().as_bytes())
             .ok();

@@ -1,4 +1,4 @@
-//! What the workspace itself has to show: gate, contracts, grants, journals, keys, and git's hook.
+//! Checks of the workspace itself: gate, contracts, grants, journals, keys, and git's hook.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -23,7 +23,7 @@ use guard::contracts;
 use guard::install::git_hook;
 use routing::specialists::{Named, Paths, Settings, Specialists};
 
-/// The newest journals are looked into; older ones were looked into before.
+/// Limit of journals: only the newest are read; older ones were checked before.
 const JOURNALS: usize = 20;
 
 pub(super) fn gate_check(
@@ -70,7 +70,7 @@ pub(super) fn gate_check(
     )
 }
 
-/// Nothing to say where nobody is registered.
+/// Checks the registry; `None` if no specialist is registered.
 pub(super) fn registry_check(
     workspace: &Workspace,
     config: &Config,
@@ -139,7 +139,7 @@ pub(super) fn contracts_check(workspace: &Workspace) -> Check {
     Check::good("contracts", format!("{tools} tools, {from}"))
 }
 
-/// Tries the examples of the user's own actions.
+/// Tests the examples of the user's own actions.
 pub(super) fn actions_check(config: &Config) -> Option<Check> {
     let own = config.oversight.action.len();
     if own == 0 {
@@ -224,14 +224,15 @@ pub(super) fn journal_check(workspace: &Workspace) -> Check {
     )
 }
 
-/// The nearest folder above that exists.
+/// Returns the nearest existing parent directory.
 fn nearest(path: &Path) -> Option<PathBuf> {
     path.ancestors()
         .find(|folder| folder.exists())
         .map(Path::to_owned)
 }
 
-/// A key that is not for its owner alone. The folder around it stops nobody who has it open already.
+/// Returns a key that is readable for other users. The directory around it does not stop a process that has it open
+/// already.
 fn open_to_others(keys: &Path) -> Option<PathBuf> {
     let below = fs::read_dir(keys).into_iter().flatten().flatten();
     below.map(|entry| entry.path()).find_map(|path| {

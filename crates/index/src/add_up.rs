@@ -1,6 +1,7 @@
-//! Scorecard, curve and run statistics out of the view. The arithmetic is `witness`' and `selection`'s; only what was read
-//! off the bundles comes from here. Sums over bundles are kept until a bundle comes or goes; whoever brings the view up to
-//! date makes those that pages begin with, so that no reader waits for a hundred thousand rows.
+//! Scorecard, curve and run statistics from the view. The arithmetic is that of `witness` and `selection`; this
+//! module only supplies the values that were read from the bundles. Sums over bundles are kept until a bundle is
+//! added or removed; the process that updates the view computes the sums of the first pages, so that no reader waits
+//! for a hundred thousand rows.
 
 use statistics::rate::{Rate, rate, spread};
 use std::collections::{BTreeMap, HashMap};
@@ -18,7 +19,7 @@ use witness::wire::{Outcome, TaskId};
 use super::list::{TaskColumn, values};
 use super::{View, ViewError};
 
-/// By what a scorecard is divided.
+/// Grouping of a scorecard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum By {
     Role,
@@ -29,14 +30,14 @@ pub enum By {
     Week,
     /// The calendar day.
     Day,
-    /// The program.
+    /// The program of the agent.
     Agent,
     /// The suite of the task.
     Suite,
 }
 
 impl By {
-    /// The column, which is also the word of the API.
+    /// Returns the name of the column, which is also the word of the API.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,10 +52,10 @@ impl By {
     }
 }
 
-/// A scorecard, and what was met beside the tasks that count.
+/// A scorecard, with the counts of everything besides the counted tasks.
 pub type Card = (Report, Counts);
 
-/// Sums that were made, and for which state of the view.
+/// Cached sums, with the state of the view that they belong to.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     generation: u64,
@@ -68,18 +69,18 @@ pub(super) struct Sums {
 /// The values of a column with their counts, by name.
 pub type Counted = Vec<(String, u64)>;
 
-/// What the run log came to, and in which state of the log.
+/// Cached statistics of the run log, with the state of the log that they belong to.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     state: String,
     stats: Option<Arc<RunStats>>,
 }
 
-/// So many curves and so many scorecards are kept; more are made each time.
+/// Limit of cached curves and of cached scorecards; further ones are computed each time.
 const MAX_KEPT: usize = 64;
 
 impl View {
-    /// The scorecard over verified bundles, the newest per task.
+    /// Returns the scorecard over verified bundles, the newest per task.
     pub fn scorecard(&self, by: Option<By>, of: &Filter) -> Result<Arc<Card>, ViewError> {
         let key = (by, of.clone());
         if let Some(known) = self.sums().cards.get(&key) {
@@ -94,7 +95,7 @@ impl View {
         Ok(card)
     }
 
-    /// The comparison of bundles and ledger, when it was made since a bundle came or went.
+    /// Returns the comparison of bundles and ledger, if it was made since the last change of bundles.
     #[must_use]
     pub fn known_audit(&self) -> Option<Arc<Audit>> {
         self.sums().audit.clone()
@@ -104,7 +105,7 @@ impl View {
         self.sums().audit = Some(Arc::clone(audit));
     }
 
-    /// The cost-to-outcome curve over verified bundles.
+    /// Returns the cost-to-outcome curve over verified bundles.
     pub fn curve(&self, period: Period, of: &Filter) -> Result<Arc<Vec<Point>>, ViewError> {
         let key = (of.clone(), period == Period::Day);
         if let Some(known) = self.sums().curves.get(&key) {
@@ -119,7 +120,7 @@ impl View {
         Ok(curve)
     }
 
-    /// The values of a column of the bundles with their counts, by name.
+    /// Returns the values of a column of the bundles with their counts, by name.
     pub fn task_values(&self, column: TaskColumn) -> Result<Arc<Counted>, ViewError> {
         if let Some(known) = self.sums().values.get(&column) {
             return Ok(Arc::clone(known));
@@ -133,7 +134,7 @@ impl View {
         Ok(counted)
     }
 
-    /// What each model made of each role, the most frequent first, over verified bundles.
+    /// Returns the outcomes of each model in each role, the most frequent first, over verified bundles.
     pub fn outcomes(&self) -> Result<Arc<Vec<Outcomes>>, ViewError> {
         if let Some(known) = &self.sums().outcomes {
             return Ok(Arc::clone(known));
@@ -147,7 +148,7 @@ impl View {
         Ok(outcomes)
     }
 
-    /// Makes the sums that pages begin with. Until they are there, readers get those from before.
+    /// Computes the sums of the first pages. Until they are ready, readers get the earlier ones.
     pub(super) fn renew_sums(&self, audit: Audit) -> Result<(), ViewError> {
         let all = Filter::default();
         let mut fresh = self.read(|db| {
@@ -172,7 +173,7 @@ impl View {
         Ok(())
     }
 
-    /// Emptied when bundles came or went since.
+    /// Returns the cached sums, emptied if bundles were added or removed since.
     fn sums(&self) -> MutexGuard<'_, Sums> {
         let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = self.generation.load(Ordering::Relaxed);
@@ -185,7 +186,7 @@ impl View {
         sums
     }
 
-    /// What the run log says of every model in every role.
+    /// Returns the statistics of the run log for every model in every role.
     pub fn run_stats(&self) -> Result<Arc<RunStats>, ViewError> {
         if let Some(known) = &self.known_runs().stats {
             return Ok(Arc::clone(known));
@@ -193,7 +194,7 @@ impl View {
         self.renew_runs()
     }
 
-    /// Adds the run log up, where it has changed. Until that is done, readers get what was known before.
+    /// Sums the run log, if it has changed. Until that is done, readers get the earlier statistics.
     pub(super) fn renew_runs(&self) -> Result<Arc<RunStats>, ViewError> {
         let (state, stats) = self.read(|db| {
             let state: String = db.query_row(
@@ -223,10 +224,11 @@ impl View {
 
 const ROW: &str = "task_id, created_ns, outcome, latency_ms, cost, tokens, retries, complete, violations, rollbacks, restored, cost_known, \
     corrected, policy_known, policy, is_task, by_agent, signature, id";
-/// The column behind those of [`ROW`].
+/// Index of the column behind those of [`ROW`].
 const NEXT_COLUMN: usize = 19;
 
-/// What a bundle contributes, as it was read off it. `leaves` are the places of those that share task and time.
+/// Returns the contribution of a bundle, as it was read. `leaves` are the ledger positions of those that share task
+/// and time.
 fn row(
     row: &rusqlite::Row<'_>,
     leaves: &HashMap<i64, Option<u64>>,
@@ -263,7 +265,7 @@ fn row(
     Ok(task.map(|task| (task, age, contribution)))
 }
 
-/// Places in the ledger of bundles that have their task and their time in common; the later one breaks the tie.
+/// Returns the ledger positions of bundles that share their task and their time; the later one breaks the tie.
 fn ties(db: &Connection) -> Result<HashMap<i64, Option<u64>>, rusqlite::Error> {
     let mut query = db.prepare_cached(
         "SELECT task.id, (SELECT max(line) FROM leaf WHERE leaf.task_id = task.task_id AND leaf.sha256 = task.sha256)
@@ -279,7 +281,7 @@ fn ties(db: &Connection) -> Result<HashMap<i64, Option<u64>>, rusqlite::Error> {
     rows.collect()
 }
 
-/// The statement over the bundles that a filter leaves, with its conditions bound.
+/// Prepares the statement over the bundles of a filter, with its conditions bound.
 fn of_filter<'db>(
     db: &'db Connection,
     column: &str,
@@ -295,11 +297,11 @@ fn of_filter<'db>(
         ("created_ns >= :since", ":since", of.since_ns),
         ("created_ns < :until", ":until", of.until_ns),
     ];
-    // The plus keeps SQLite from looking nearly every row up through an index.
+    // The plus keeps SQLite from looking up nearly every row through an index.
     let mut sql = format!("SELECT {ROW}, {column} FROM task WHERE +verdict = 'valid'");
     let of_texts = texts.iter().filter(|one| one.2.is_some()).map(|one| one.0);
     let of_times = times.iter().filter(|one| one.2.is_some()).map(|one| one.0);
-    // Only what is asked for, so that the index of a role or a model can be used.
+    // Only the requested conditions, so that the index of a role or a model can be used.
     for condition in of_texts.chain(of_times) {
         sql.push_str(" AND ");
         sql.push_str(condition);
@@ -362,14 +364,14 @@ fn curve(db: &Connection, period: Period, of: &Filter) -> Result<Vec<Point>, rus
     Ok(attempts.curve(period))
 }
 
-/// What one model made of one role.
+/// Outcomes of one model in one role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcomes {
     pub role: String,
     pub model: String,
-    /// Attempts.
+    /// Number of attempts.
     pub tasks: u64,
-    /// Those that were solved.
+    /// Number of attempts that solved the task.
     pub solved: u64,
     pub cost: Cost,
 }
@@ -401,34 +403,34 @@ fn outcomes(db: &Connection) -> Result<Vec<Outcomes>, rusqlite::Error> {
     rows.collect()
 }
 
-/// What the run log says of one model in one role.
+/// Statistics of one model in one role from the run log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
     pub role: String,
     pub model: String,
     pub runs: u64,
-    /// Share that passed.
+    /// Share of passed runs.
     pub pass: Rate,
-    /// Share that won.
+    /// Share of won runs.
     pub win: Rate,
     /// Mean reward.
     pub reward: f64,
     /// Mean cost.
     pub cost: f64,
-    /// Runs that refused at least in part.
+    /// Number of runs that refused at least in part.
     pub refused: u64,
 }
 
-/// What the run log adds up to.
+/// Statistics of the run log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunStats {
-    /// By role, then by model.
+    /// Statistics by role, then by model.
     pub models: Vec<Tally>,
     /// Entropy of the winners in bits.
     pub entropy: f64,
     /// Largest share of wins.
     pub largest: f64,
-    /// Lines that could not be read.
+    /// Number of lines that could not be parsed.
     pub unreadable: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the ledger holds, from what the view knows of every bundle: none is read again for it.
+//! Check of the ledger by the view's data on every bundle: no bundle is read again for it.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
@@ -11,7 +11,7 @@ use witness::extension::Chain;
 use super::log::Stamp;
 use super::{View, ViewError};
 
-/// Verdicts on a bundle that was read.
+/// Verdicts on a bundle.
 const VERDICTS: [&str; 5] = [
     "valid",
     "unsigned",
@@ -21,7 +21,7 @@ const VERDICTS: [&str; 5] = [
 ];
 
 impl View {
-    /// The comparison of bundles and ledger.
+    /// Returns the comparison of bundles and ledger.
     pub fn audit(&self) -> Result<Arc<Audit>, ViewError> {
         if let Some(known) = self.known_audit() {
             return Ok(known);
@@ -31,7 +31,7 @@ impl View {
         Ok(audit)
     }
 
-    /// Whether the ledger's files differ from those of the last call.
+    /// Returns `true` if the ledger's files differ from those at the last call.
     pub(super) fn is_ledger_other(&self) -> bool {
         let files = self.sources.store.ledger_files();
         let stamps: Vec<Option<Stamp>> = files.iter().map(|path| Stamp::of(path)).collect();
@@ -47,7 +47,7 @@ impl View {
         known.clear();
     }
 
-    /// A ledger that cannot be read is a problem of the ledger and not of the view.
+    /// Compares with the ledger. A ledger that cannot be read is a problem of the ledger and not of the view.
     pub(super) fn compare_with_ledger(&self) -> Result<Audit, ViewError> {
         let store = &self.sources.store;
         let keys = store.keys()?;

@@ -1,4 +1,4 @@
-//! What a bundle becomes: one row a file, read when the file is new or has changed, checked with the keys of the
+//! Indexing of bundles: one row per file, read if the file is new or has changed, verified with the keys of the
 //! workspace. When the keys change, all bundles are judged again.
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,25 +24,25 @@ use present::show::clean;
 
 use super::{Progress, Seen, Sources, ViewError, meta, set_meta};
 
-/// Files that are read before their rows are stored.
+/// Number of files that are read before their rows are stored.
 const CHUNK: usize = 2000;
-/// So much of a spec can be searched.
+/// Limit of the searchable part of a spec, in bytes.
 const MAX_SPEC: usize = 1024;
-/// Columns of a title.
+/// Limit of a title, in columns.
 const MAX_TITLE: usize = 100;
-/// A folder that changed less than this ago may change again without looking different.
+/// Age below which a directory may change again without a visible difference.
 const RACY_NS: i128 = 2_000_000_000;
 
-/// A bundle file as it lies there.
+/// A bundle file on the disk.
 struct Found {
     path: PathBuf,
-    /// From the folder of the bundles.
+    /// Path relative to the directory of the bundles.
     name: String,
-    /// By what it is known to be unchanged.
+    /// Text that identifies the unchanged file.
     stamp: String,
 }
 
-/// Reads what is new among the bundles. Says how many rows were written or went.
+/// Reads the new bundles. Returns how many rows were written or removed.
 pub(super) fn refresh(
     connection: &mut Connection,
     seen: &mut Seen,
@@ -121,7 +121,7 @@ fn judge_again_with_other_keys(
     Ok(gone as u64)
 }
 
-/// The bundles that lie in a folder itself, by name, and the folders in it.
+/// Returns the bundles directly in a directory, by name, and its subdirectories.
 fn contents_of(root: &Path, folder: &Path) -> (Vec<Found>, Vec<PathBuf>) {
     let mut found = Vec::new();
     let mut below = Vec::new();
@@ -140,7 +140,7 @@ fn contents_of(root: &Path, folder: &Path) -> (Vec<Found>, Vec<PathBuf>) {
 fn bundle(root: &Path, path: PathBuf, facts: &fs::Metadata) -> Option<Found> {
     path.extension().filter(|end| *end == scan::EXTENSION)?;
     let name = path.strip_prefix(root).ok()?.to_str()?.to_owned();
-    // The time of the last change of its facts as well: that of its content can be set back.
+    // Includes the time of the last metadata change: that of the content can be set back.
     let stamp = format!(
         "{} {} {} {}.{}",
         facts.ino(),
@@ -152,7 +152,7 @@ fn bundle(root: &Path, path: PathBuf, facts: &fs::Metadata) -> Option<Found> {
     Some(Found { path, name, stamp })
 }
 
-/// The folder's name from the root, with a slash behind it; empty for the root itself.
+/// Returns the directory's path relative to the root, with a trailing slash; empty for the root itself.
 fn prefix(root: &Path, folder: &Path) -> String {
     let name = folder.strip_prefix(root).unwrap_or(folder);
     let name = name.to_string_lossy();
@@ -163,7 +163,7 @@ fn prefix(root: &Path, folder: &Path) -> String {
     }
 }
 
-/// What the view has of a folder itself, by name.
+/// Returns the view's rows directly in a directory, by name.
 fn known(
     connection: &Connection,
     root: &Path,
@@ -202,7 +202,7 @@ fn forget_missing(
     Ok(gone as u64)
 }
 
-/// Rows of folders that are no longer there.
+/// Removes the rows of directories that no longer exist.
 fn forget_folders(
     connection: &mut Connection,
     seen: &mut Seen,
@@ -244,7 +244,7 @@ fn unread(
     Ok(found.into_iter().filter(is_new).collect())
 }
 
-/// What is kept of a bundle.
+/// Stored values of a bundle.
 struct Kept {
     verdict: &'static str,
     task_id: String,
@@ -263,7 +263,7 @@ struct Kept {
     spec: String,
 }
 
-/// Reads and judges files on all cores; the rows come in the order of the files.
+/// Reads and judges files on all cores; the rows are in the order of the files.
 fn read(
     chunk: &[Found],
     sources: &Sources,
@@ -324,7 +324,7 @@ fn of_nothing(verdict: &'static str) -> Kept {
     }
 }
 
-/// Returns the first line of a text that says something, without the signs of a heading.
+/// Returns the first line of a text with content, without heading markers.
 pub fn title_of(text: &[u8]) -> String {
     let start = text.get(..MAX_SPEC).unwrap_or(text);
     let start = String::from_utf8_lossy(start);

@@ -1,11 +1,11 @@
-//! The same tasks twice, and what needs a look. Attempts at one task are known by their identity.
+//! Comparison of the same tasks, and a summary of troubles. Attempts at one task are recognised by their identity.
 
 use rusqlite::Connection;
 
 use super::list::TaskColumn;
 use super::{View, ViewError};
 
-/// Pairs that are listed.
+/// Limit of listed pairs.
 const MAX_PAIRS: usize = 200;
 /// Seven days.
 const WEEK_NS: u64 = 7 * 86_400_000_000_000;
@@ -14,9 +14,9 @@ const WEEK_NS: u64 = 7 * 86_400_000_000_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
     pub task_id: String,
-    /// How it ended.
+    /// Outcome of the task.
     pub outcome: String,
-    /// What it cost, in millionths of a US dollar.
+    /// Cost in millionths of a US dollar.
     pub cost: i64,
     pub cost_known: bool,
 }
@@ -46,30 +46,30 @@ impl Pair {
     }
 }
 
-/// Tasks that are in both halves, regressions first.
+/// Tasks of both halves, regressions first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// Solved in the baseline and failed now.
+    /// Number of tasks solved in the baseline and failed now.
     pub regressions: u64,
-    /// Failed in the baseline and solved now.
+    /// Number of tasks failed in the baseline and solved now.
     pub fixed: u64,
-    /// Tasks in both.
+    /// Number of tasks in both halves.
     pub shared: u64,
-    /// The first of them.
+    /// The first of these tasks.
     pub pairs: Vec<Pair>,
 }
 
-/// What needs a look.
+/// Summary of troubles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trouble {
-    /// Calls that were refused in the last seven days.
+    /// Number of calls that were refused in the last seven days.
     pub denied: u64,
-    /// Sessions that have ended and are in no bundle.
+    /// Number of sessions that have ended and are not in a bundle.
     pub unsealed: u64,
 }
 
 impl View {
-    /// Verified bundles with one value of a column, the week or the model, against those with another.
+    /// Compares verified bundles with one value of a column, the week or the model, against those with another.
     pub fn compared(
         &self,
         column: TaskColumn,
@@ -87,7 +87,7 @@ impl View {
         })
     }
 
-    /// What needs a look.
+    /// Returns the summary of troubles.
     pub fn trouble(&self, now_ns: u64) -> Result<Trouble, ViewError> {
         let since = i64::try_from(now_ns.saturating_sub(WEEK_NS)).unwrap_or(i64::MAX);
         self.read(|db| {
@@ -109,7 +109,7 @@ impl View {
     }
 }
 
-/// The last attempt at a task, as far as the index has it.
+/// Last attempt at a task, from the index.
 #[derive(Clone, Copy)]
 struct Attempt {
     identity: [u8; 16],
@@ -118,7 +118,7 @@ struct Attempt {
     outcome: Outcome,
 }
 
-/// What a comparison tells apart.
+/// Outcome for the comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Solved,
@@ -127,10 +127,10 @@ enum Outcome {
     Error,
 }
 
-/// In the order of the identities, which is the order of the index.
+/// Returns the last attempts of one half in the order of the identities, which is that of the index.
 fn half(db: &Connection, column: TaskColumn, value: &str) -> Result<Vec<Attempt>, rusqlite::Error> {
     let column = column.name();
-    // With `max`, SQLite takes the other columns from the row that has it.
+    // With `max`, SQLite takes the other columns from the row with the maximum.
     let mut query = db.prepare_cached(&format!(
         "SELECT identity, max(created_ns), id, outcome FROM task
          WHERE {column} = ?1 AND verdict = 'valid' GROUP BY identity"
@@ -151,7 +151,7 @@ fn half(db: &Connection, column: TaskColumn, value: &str) -> Result<Vec<Attempt>
     rows.collect()
 }
 
-/// What counts first: what worked and no longer does.
+/// Returns the rank of a change: regressions come first.
 fn rank((before, now): (Outcome, Outcome)) -> u8 {
     match (before, now) {
         (Outcome::Solved, Outcome::Failed) => 0,
@@ -161,7 +161,7 @@ fn rank((before, now): (Outcome, Outcome)) -> u8 {
     }
 }
 
-/// Counts what is in both halves, and picks what is shown: by rank, then the newest.
+/// Counts the tasks in both halves, and selects the shown ones: by rank, then the newest.
 fn merged(before: &[Attempt], now: &[Attempt]) -> (Compared, Vec<(Attempt, Attempt)>) {
     let mut shared = Vec::new();
     let mut rest = now.iter().peekable();

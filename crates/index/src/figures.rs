@@ -1,31 +1,31 @@
-//! What is new between two looks, and the sums that `/metrics` shows.
+//! Changes between two reads, and the sums of `/metrics`.
 
 use super::list::{Listable, MAX_PAGE};
 use super::rows::Session;
 use super::{View, ViewError};
 
-/// Most groups that are told apart; the rest is added up as one.
+/// Limit of separate groups; the rest is summed as one.
 const MAX_GROUPS: usize = 200;
-/// How the rest is called.
+/// Name of the rest.
 const OTHER: &str = "other";
 
 /// Sealed tasks of one role and model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sealed {
-    /// Role, and model.
+    /// Role and model.
     pub of: (String, String),
-    /// How many.
+    /// Number of tasks.
     pub tasks: u64,
-    /// How many were solved.
+    /// Number of solved tasks.
     pub solved: u64,
-    /// Tokens of all.
+    /// Sum of the tokens.
     pub tokens: u64,
-    /// Cost of those whose cost is known, in millionths of a dollar.
+    /// Sum of the known costs, in millionths of a dollar.
     pub microdollars: u64,
 }
 
 impl View {
-    /// Rows with an id in this range, oldest first, no more than one page.
+    /// Returns the rows with an id in this range, oldest first, at most one page.
     pub fn between<T: Listable>(&self, after: i64, upto: i64) -> Result<Vec<T>, ViewError> {
         let sql = format!(
             "SELECT {}, id FROM {} WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT {MAX_PAGE}",
@@ -38,7 +38,7 @@ impl View {
         })
     }
 
-    /// Decisions in this range by agent and verdict.
+    /// Counts the decisions in this range by agent and verdict.
     pub fn count_decisions(
         &self,
         after: i64,
@@ -50,7 +50,8 @@ impl View {
         )
     }
 
-    /// Events in this range by role and kind; probes have the kind `agreed`, `disagreed` or `shadow-probe` for neither.
+    /// Counts the events in this range by role and kind; probes have the kind `agreed`, `disagreed` or `shadow-probe`
+    /// for neither.
     pub fn count_events(
         &self,
         after: i64,
@@ -78,7 +79,8 @@ impl View {
         })
     }
 
-    /// Sessions that ended after a moment, oldest first, no more than one page; and when any session was last heard of.
+    /// Returns the sessions that ended after a moment, oldest first, at most one page; and the time of the last
+    /// activity of any session.
     pub fn ended_after(&self, moment_ns: i64) -> Result<(Vec<Session>, i64), ViewError> {
         let sql = format!(
             "SELECT {} FROM session WHERE ended AND last_ns > ?1 ORDER BY last_ns LIMIT {MAX_PAGE}",
@@ -93,7 +95,8 @@ impl View {
         })
     }
 
-    /// Share of the newest `window` probes of a role in which both answers agreed; `None` before the first.
+    /// Returns the share of the newest `window` probes of a role in which both answers agreed; `None` before the
+    /// first.
     pub fn agreement(&self, role: &str, window: u64) -> Result<Option<f64>, ViewError> {
         let window = i64::try_from(window).unwrap_or(i64::MAX);
         self.read(|db| {
@@ -105,7 +108,7 @@ impl View {
         })
     }
 
-    /// Verified tasks by role and model, those with the most tasks first.
+    /// Returns the verified tasks by role and model, those with the most tasks first.
     pub fn sealed(&self) -> Result<Vec<Sealed>, ViewError> {
         let mut groups: Vec<Sealed> = self.read(|db| {
             let mut query = db.prepare_cached(
@@ -135,7 +138,7 @@ impl View {
         Ok(groups)
     }
 
-    /// Lines of the logs that could not be read.
+    /// Returns the number of log lines that could not be parsed.
     pub fn unread_lines(&self) -> Result<u64, ViewError> {
         self.read(|db| {
             let sum = db.query_row("SELECT ifnull(sum(damaged), 0) FROM source", [], |row| {

@@ -1,11 +1,12 @@
-//! `.role-os/view.db`: the logs and bundles of a workspace as tables, so that lists with filters are quick however long
-//! the history is. A view and no record: everything in it is read from the files, deleting it loses nothing.
+//! `.role-os/view.db`: the logs and bundles of a workspace as tables, so that lists with filters are fast for any
+//! length of the history. A view, not a record: everything in it is read from the files, and deleting it loses
+//! nothing.
 //!
-//! Reading order: [`View`] and [`Sources`], `log` (how far a growing file was read), `lines` (what a line becomes),
-//! `bundles` (what a bundle becomes), `audit` (whether the ledger holds), then [`list`] and [`rows`] (filters, pages, what a row tells) and [`add_up`]
-//! (scorecard and curve) and [`compare`] (the same tasks twice).
+//! Reading order: [`View`] and [`Sources`], `log` (reading position in growing files), `lines` (indexing of log
+//! lines), `bundles` (indexing of bundles), `audit` (check of the ledger), then [`list`] and [`rows`] (filters,
+//! pages, rows) and [`add_up`] (scorecard and curve) and [`compare`] (comparison of the same tasks).
 //!
-//! One process at a time brings the view up to date, by a lock beside the file; readers never wait.
+//! One process at a time updates the view, by a lock beside the file; readers never wait.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -32,57 +33,57 @@ pub mod traffic;
 
 pub use bundles::title_of;
 
-/// What the tables look like. A view of another version is made anew.
+/// Definition of the tables. A view of another version is rebuilt.
 const SCHEMA: &str = include_str!("schema.sql");
 const VERSION: i64 = 5;
-/// Another process may be writing.
+/// Time limit for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Readers that are kept open.
+/// Limit of open connections for readers.
 const MAX_READERS: usize = 8;
 
-/// Why the view could not be used. It can be deleted and is then built again.
+/// Error of the view, which can be deleted and is then rebuilt.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
     #[error("the view `view.db` cannot be used: {0}")]
     Database(#[from] rusqlite::Error),
-    /// A file that it is read from.
+    /// A source file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The keys that bundles are checked with.
+    /// The keys for verifying bundles cannot be read.
     #[error(transparent)]
     Key(#[from] KeyError),
 }
 
-/// The files that are shown.
+/// Source files of the view.
 #[derive(Clone, Debug)]
 pub struct Sources {
-    /// Bundles and the keys to check them with.
+    /// Bundles and the keys for verifying them.
     pub store: Store,
-    /// Where the keys lie.
+    /// Directory of the keys.
     pub keys: PathBuf,
-    /// Journals.
+    /// Directory of the journals.
     pub sessions: PathBuf,
-    /// The run log.
+    /// Path of the run log.
     pub runs: PathBuf,
-    /// Specialists' events.
+    /// Path of the specialists' events.
     pub events: PathBuf,
-    /// Specialists' probes.
+    /// Path of the specialists' probes.
     pub probes: PathBuf,
-    /// The field log; those that were set aside have a number behind its name.
+    /// Path of the field log; rotated ones have a number behind the name.
     pub field_log: PathBuf,
-    /// The gateway's log; those that were set aside have a number behind its name.
+    /// Path of the gateway's log; rotated ones have a number behind the name.
     pub requests: PathBuf,
-    /// How bundles are read.
+    /// Options for reading bundles.
     pub options: scan::Options,
 }
 
-/// What a refresh brought.
+/// Changes by a refresh.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Bundles that were read.
+    /// Number of bundles that were read.
     pub bundles: u64,
-    /// Lines that were read.
+    /// Number of lines that were read.
     pub lines: u64,
     /// Largest id of a decision before and after.
     pub decisions: (i64, i64),
@@ -90,29 +91,29 @@ pub struct Changes {
     pub events: (i64, i64),
 }
 
-/// How far a refresh is.
+/// Progress of a refresh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Files read.
+    /// Number of files that were read.
     pub done: u64,
-    /// Files to read.
+    /// Number of files to read.
     pub total: u64,
 }
 
-/// The view of one workspace.
+/// View of one workspace.
 #[derive(Debug)]
 pub struct View {
     path: PathBuf,
     sources: Sources,
     writer: Mutex<Writer>,
     readers: Mutex<Vec<Connection>>,
-    /// Counts changes of bundles, so that sums are kept until the next ones are made.
+    /// Counter of changes of bundles, so that sums are kept until the next change.
     generation: AtomicU64,
     sums: Mutex<add_up::Sums>,
     runs: Mutex<add_up::Runs>,
-    /// The ledger's files as they were when it was last compared.
+    /// Stamps of the ledger's files at the last comparison.
     ledger: Mutex<Vec<Option<log::Stamp>>>,
-    /// One refresh at a time: an older comparison must not replace a newer one.
+    /// Lock for one refresh at a time: an older comparison must not replace a newer one.
     turn: Mutex<()>,
 }
 
@@ -122,17 +123,17 @@ struct Writer {
     seen: Seen,
 }
 
-/// What is known of files without asking the database, so that a refresh without news costs a look at each file's facts.
+/// Cached state of files, so that a refresh without changes needs only each file's metadata.
 #[derive(Debug, Default)]
 struct Seen {
     epoch: String,
     logs: std::collections::HashMap<PathBuf, log::Stamp>,
-    /// When each folder of bundles was changed, and the folders in it.
+    /// Time of the last change of each directory of bundles, and its subdirectories.
     folders: std::collections::HashMap<PathBuf, (i128, Vec<PathBuf>)>,
 }
 
 impl View {
-    /// Opens the view, or makes an empty one. One that is damaged or of another version is thrown away.
+    /// Opens the view, or creates an empty one. A damaged one or one of another version is deleted.
     pub fn open(path: &Path, sources: Sources) -> Result<Self, ViewError> {
         let _alone = Lock::take_patiently(&path.with_added_extension("lock"))?;
         refuse_link(path)?;
@@ -160,21 +161,21 @@ impl View {
         })
     }
 
-    /// The files that are shown.
+    /// Returns the source files.
     #[must_use]
     pub fn sources(&self) -> &Sources {
         &self.sources
     }
 
-    /// Reads what was added to the files since the last time. `progress` hears how far it is.
+    /// Reads the additions to the files since the last refresh. `progress` is called with the progress.
     ///
     /// # Errors
-    /// A file cannot be read, or the database cannot be written. What was read before stays.
+    /// Fails if a file cannot be read, or the database cannot be written. Rows that were read before stay.
     pub fn refresh(&self, progress: impl Fn(Progress) + Sync) -> Result<Changes, ViewError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let refreshed = self.refresh_alone(&progress);
         if refreshed.is_err() {
-            // What was not compared is compared the next time.
+            // A comparison that failed is repeated at the next refresh.
             self.forget_ledger();
         }
         refreshed
@@ -186,7 +187,7 @@ impl View {
         if is_other || changes.bundles > 0 || is_ledger_other {
             let mut audit = self.compare_with_ledger()?;
             if !audit.problems.is_empty() {
-                // A seal that is under way looks like damage, so look again while no seal runs.
+                // A running seal looks like damage, so check again while no seal runs.
                 let _pause = self.sources.store.pause_seals();
                 let (more, _) = self.read_files(progress)?;
                 changes.bundles += more.bundles;
@@ -203,7 +204,7 @@ impl View {
         Ok(changes)
     }
 
-    /// What was read, and whether the view is another one than the last time.
+    /// Returns the changes, and `true` if the view was replaced since the last refresh.
     fn read_files(
         &self,
         progress: &(impl Fn(Progress) + Sync),
@@ -214,7 +215,7 @@ impl View {
         let epoch = meta(connection, "epoch")?.unwrap_or_default();
         let is_other = epoch != seen.epoch;
         if is_other {
-            // Another process has built the view anew: what we remember of it is no longer true.
+            // Another process has rebuilt the view: the cached state is no longer valid.
             *seen = Seen {
                 epoch,
                 ..Seen::default()
@@ -252,7 +253,7 @@ impl View {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lends a connection that reads one consistent state.
+    /// Runs a query on a connection with one consistent state.
     fn read<T>(
         &self,
         query: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
@@ -278,7 +279,7 @@ impl View {
     }
 }
 
-/// The database follows links by itself.
+/// Refuses a link, because the database would follow it.
 fn refuse_link(path: &Path) -> Result<(), FileError> {
     match files::metadata(path) {
         Err(source) if files::is_link(&source) => Err(FileError {
@@ -294,7 +295,7 @@ fn prepared(path: &Path) -> Result<Connection, rusqlite::Error> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // It can be built again, so that a power cut may cost the newest rows.
+    // The view can be rebuilt, so a power failure may lose the newest rows.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -314,7 +315,7 @@ fn prepared(path: &Path) -> Result<Connection, rusqlite::Error> {
     Ok(connection)
 }
 
-/// No database, a damaged one, or one of another version; not a full disk or a lock.
+/// Returns `true` if there is no database, or it is damaged or of another version; not for a full disk or a lock.
 fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
     match error {
@@ -330,7 +331,7 @@ fn discard(path: &Path) {
     for ending in ["", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
         name.push(ending);
-        // One that is not there need not go.
+        // A missing file need not be removed.
         files::remove_file(Path::new(&name)).ok();
     }
 }

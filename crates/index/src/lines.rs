@@ -1,4 +1,4 @@
-//! What one line of a log becomes. A line that is none of ours becomes nothing and is counted.
+//! Indexing of one line of a log. An unknown line is only counted.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use witness::ledger::Leaf;
 use super::bundles::title_of;
 use super::log::Kind;
 
-/// So much of a command is shown in lists; the journal has the rest.
+/// Limit of a command's text in lists, in bytes; the journal has the rest.
 const MAX_TEXT: usize = 4096;
 
-/// Takes a line in. Says whether it was one of ours.
+/// Inserts a line. Returns `true` if it is a known one.
 pub(super) fn take(
     change: &Connection,
     kind: Kind,
@@ -345,7 +345,7 @@ fn request(change: &Connection, place: Place, row: &Request) -> Result<bool, rus
     Ok(true)
 }
 
-/// SQLite's numbers are signed; a time beyond them sorts last.
+/// Converts a number for SQLite, whose numbers are signed; a time beyond them sorts last.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

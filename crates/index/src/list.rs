@@ -1,5 +1,5 @@
-//! Lists with filters, newest first, page by page. A page ends with a key, and the next one goes on behind it, so that
-//! what comes in meanwhile moves nothing and the thousandth page costs what the first does.
+//! Lists with filters, newest first, page by page. A page ends with a key, and the next one continues behind it, so
+//! that new rows move nothing and the thousandth page costs as much as the first.
 
 use rusqlite::types::Value as Bound;
 use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
@@ -7,29 +7,29 @@ use witness::ledger::Leaf;
 
 use super::{View, ViewError};
 
-/// Most rows of one page.
+/// Limit of rows per page.
 pub const MAX_PAGE: u32 = 200;
 
-/// Letters that a word needs to be looked for in digests: every digit stands in most of them.
+/// Least number of letters of a word that is searched for in digests: every digit occurs in most of them.
 const LEAST_DIGITS: usize = 6;
 
-/// Most words of a search that are looked for.
+/// Limit of words of a search.
 const MAX_WORDS: usize = 10;
 
-/// So many rows are sorted rather than looked for.
+/// Number of rows below which sorting is faster than walking.
 const FEW: u64 = 2000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// How many rows; no more than [`MAX_PAGE`].
+    /// Number of rows, at most [`MAX_PAGE`].
     pub limit: u32,
-    /// Behind this row, as [`Listed::next`] gave it.
+    /// Key of the row before the page, from [`Listed::next`].
     pub after: Option<Key>,
-    /// By which column; none is by time, newest first.
+    /// Sort column; `None` for the order of time, newest first.
     pub sort: Option<Sort>,
 }
 
-/// A column to sort by, and in which direction.
+/// Sort column with its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sort {
     column: &'static str,
@@ -50,7 +50,7 @@ impl Sort {
 }
 
 impl Page {
-    /// The newest rows.
+    /// Returns the page of the newest rows.
     #[must_use]
     pub fn first(limit: u32) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Page {
     }
 }
 
-/// The place of a row in its list: the value that the list is ordered by, as text, then the row's number.
+/// Position of a row in its list: the value that the list is ordered by, as text, then the row's number.
 ///
 /// `SQLite` compares a bound text with a column as the column's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Key {
         Some(Self { order, id })
     }
 
-    /// For an address.
+    /// Returns the text for a URL.
     #[must_use]
     pub fn text(&self) -> String {
         format!("{}~{}", self.order, self.id)
@@ -89,15 +89,15 @@ impl Key {
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed<T> {
-    /// The rows.
+    /// Rows of the page.
     pub items: Vec<T>,
-    /// Where the next page begins; none at the end.
+    /// Start of the next page; `None` at the end.
     pub next: Option<Key>,
-    /// Rows on all pages.
+    /// Number of rows on all pages.
     pub total: u64,
 }
 
-/// Which rows: a column and the value that it must have. Columns that a list does not have are left out by its caller.
+/// Conditions on rows: columns with their required values. The caller omits columns that a list does not have.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     columns: Vec<&'static str>,
@@ -106,7 +106,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Only rows with this value, when there is one.
+    /// Requires this value, if it is given.
     #[must_use]
     pub fn equal(mut self, column: &'static str, value: Option<&str>) -> Self {
         if let Some(value) = value {
@@ -117,7 +117,7 @@ impl Filter {
         self
     }
 
-    /// Only rows with one of these values, when there is one.
+    /// Requires one of these values, if there are any.
     #[must_use]
     pub fn any(mut self, column: &'static str, values: &[&str]) -> Self {
         if !values.is_empty() {
@@ -130,7 +130,7 @@ impl Filter {
         self
     }
 
-    /// Only rows whose value lies between these two, the second one left out.
+    /// Requires a value between these two, the second one excluded.
     #[must_use]
     pub fn between(mut self, column: &'static str, from: Option<&str>, to: Option<&str>) -> Self {
         for (bound, sign) in [(from, ">="), (to, "<")] {
@@ -143,7 +143,7 @@ impl Filter {
         self
     }
 
-    /// Only rows with every word of `text` in one of the list's columns, in any case of the letters.
+    /// Requires every word of `text` in one of the list's columns, in any letter case.
     #[must_use]
     pub fn found<T: Listable>(mut self, text: &str) -> Self {
         for word in text.split_whitespace().take(MAX_WORDS) {
@@ -162,7 +162,7 @@ impl Filter {
         self
     }
 
-    /// Only rows with this flag, when one is wanted.
+    /// Requires this flag, if it is given.
     #[must_use]
     pub fn flag(mut self, column: &'static str, value: Option<bool>) -> Self {
         if let Some(value) = value {
@@ -173,7 +173,7 @@ impl Filter {
         self
     }
 
-    /// Only rows whose list of words, kept as JSON, has this one.
+    /// Requires this word in a list that is stored as JSON, if it is given.
     #[must_use]
     pub fn holds(mut self, column: &'static str, value: Option<&str>) -> Self {
         if let Some(value) = value {
@@ -193,23 +193,23 @@ impl Filter {
     }
 }
 
-/// A row that lists can show.
+/// Row type of a list.
 pub trait Listable: Sized {
     const TABLE: &'static str;
     const COLUMNS: &'static str;
-    /// The column by which lists are ordered, newest first.
+    /// Column of the default order, newest first.
     const ORDER: &'static str;
-    /// The number of a row.
+    /// Column of the row's number.
     const KEY: &'static str = "id";
-    /// An index that answers filters by several of these columns, and the order, without a look at the rows.
+    /// Index that answers filters by several of these columns, and the order, without reading the rows.
     const COVERED: Option<(&'static str, &'static [&'static str])> = None;
-    /// Columns that a search looks at.
+    /// Columns of a search.
     const SEARCHED: &'static [&'static str] = &[];
-    /// Columns of digests and ids that a search looks at when a word has enough digits.
+    /// Columns of digests and ids that a search includes if a word has enough digits.
     const DIGESTS: &'static [&'static str] = &[];
-    /// Columns that a list can be sorted by: the name in addresses, and the column.
+    /// Sortable columns: the name in URLs, and the column.
     const SORTS: &'static [(&'static str, &'static str)] = &[];
-    /// Its number is the last of the columns' values.
+    /// Reads a row; its number is the last of the columns' values.
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error>;
 }
 
@@ -219,7 +219,8 @@ impl View {
         self.read(|db| list(db, filter, page))
     }
 
-    /// The place of a bundle in the ledger, from 0, and how many the ledger has; `None` when it is not logged.
+    /// Returns the position of a bundle in the ledger, from 0, and the size of the ledger; `None` if it is not
+    /// logged.
     pub fn place_of(&self, leaf: &Leaf) -> Result<Option<(u64, u64)>, ViewError> {
         self.read(|db| {
             let mut query = db.prepare_cached(
@@ -236,7 +237,7 @@ impl View {
         })
     }
 
-    /// Returns the task of the leaf with this digest, its place from 0, and how many leaves there are.
+    /// Returns the task of the leaf with this digest, its position from 0, and the number of leaves.
     pub fn leaf_of(&self, digest: &str) -> Result<Option<(String, u64, u64)>, ViewError> {
         let digest = hex::decode(digest).unwrap_or_default();
         self.read(|db| {
@@ -254,7 +255,7 @@ impl View {
         })
     }
 
-    /// Files of the bundles whose task id begins so, no more than two of them.
+    /// Returns the files of the bundles whose task id has this prefix, at most two.
     pub fn files_of(&self, beginning: &str) -> Result<Vec<(String, String)>, ViewError> {
         self.read(|db| {
             let mut query = db.prepare_cached(
@@ -281,9 +282,9 @@ impl View {
 /// A column of the bundles with few values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TaskColumn {
-    /// How the task ended.
+    /// The outcome of the task.
     Outcome,
-    /// The role that was played.
+    /// The role of the agent.
     Role,
     /// The model that answered.
     Model,
@@ -291,7 +292,7 @@ pub enum TaskColumn {
     Mode,
     /// The calendar week.
     Week,
-    /// What became of the bundle's check.
+    /// The verdict on the bundle.
     Verdict,
     /// The program that executed the task.
     Agent,
@@ -321,7 +322,7 @@ impl TaskColumn {
     }
 }
 
-/// The values of a column of the bundles with their counts, by name.
+/// Returns the values of a column of the bundles with their counts, by name.
 pub(super) fn values(
     db: &Connection,
     column: TaskColumn,
@@ -342,7 +343,7 @@ fn grouped(
     rows.collect()
 }
 
-/// The index that answers this filter by itself. One column has an index of its own.
+/// Returns the index that answers this filter alone. A single column has its own index.
 fn covering<T: Listable>(filter: &Filter) -> Option<&'static str> {
     let (index, columns) = T::COVERED?;
     let all = filter.columns.iter().all(|one| columns.contains(one));
@@ -361,7 +362,7 @@ fn count<T: Listable>(db: &Connection, filter: &Filter) -> Result<u64, rusqlite:
     Ok(total.cast_unsigned())
 }
 
-/// The question for one page with one row more than wanted, which shows whether there is a next one.
+/// Returns the query for one page with one additional row, which shows that there is a next page.
 fn question<T: Listable>(filter: &Filter, page: &Page, total: u64) -> (String, Vec<Bound>) {
     let (table, key) = (T::TABLE, T::KEY);
     let order = page.sort.map_or(T::ORDER, |sort| sort.column);
@@ -380,7 +381,7 @@ fn question<T: Listable>(filter: &Filter, page: &Page, total: u64) -> (String, V
         "ORDER BY {order} {direction}, {key} {direction} LIMIT {}",
         page.limit.clamp(1, MAX_PAGE) + 1
     );
-    // Few among many are found in the index at once; walking from the newest row on would meet nearly all the others.
+    // The index finds few rows among many at once; walking from the newest row on would visit nearly all the others.
     let is_by_time = page.sort.is_none();
     let wanted = match covering::<T>(filter).filter(|_| total < FEW && is_by_time) {
         Some(index) => {

@@ -1,5 +1,6 @@
-//! Follows files that grow: reads whole lines from where it stopped. A file that was cut, replaced or changed before that
-//! place is read again from its beginning; one that is gone takes its rows with it. A torn last line waits for its end.
+//! Follows growing files: reads whole lines from the last position. A file that was truncated, replaced or changed
+//! before that position is read again from its beginning; the rows of a deleted one are removed. An incomplete last
+//! line waits for its end.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -11,12 +12,12 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{Seen, Sources, ViewError, lines};
 
-/// Longer lines are skipped; none of ours is.
+/// Limit of a line, in bytes; longer lines are skipped, and ours are all shorter.
 const MAX_LINE: u64 = 8 * 1024 * 1024;
-/// Bytes before the stopping place that are compared.
+/// Number of bytes before the last position that are compared.
 const MARK: u64 = 1024;
 
-/// Facts by which a file is known to be as it was.
+/// Metadata that identifies an unchanged file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     inode: u64,
@@ -35,12 +36,12 @@ impl Stamp {
     }
 }
 
-/// When a file or folder was changed last.
+/// Returns the time of the last change of a file or directory.
 pub(super) fn changed_ns(facts: &fs::Metadata) -> i128 {
     i128::from(facts.mtime()) * 1_000_000_000 + i128::from(facts.mtime_nsec())
 }
 
-/// What a log holds.
+/// Content of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Journal,
@@ -64,7 +65,7 @@ impl Kind {
     }
 }
 
-/// Reads what is new in all logs. Says how many lines that were.
+/// Reads the additions to all logs. Returns the number of lines.
 pub(super) fn refresh(
     connection: &mut Connection,
     seen: &mut Seen,
@@ -85,7 +86,7 @@ pub(super) fn refresh(
     Ok(count)
 }
 
-/// The logs that are there, with their facts from before they are read.
+/// Returns the existing logs, with their metadata from before reading.
 fn present(sources: &Sources) -> Result<Vec<(Kind, PathBuf, Stamp)>, FileError> {
     let mut paths: Vec<(Kind, PathBuf)> = Vec::new();
     let journals = evidence::journal::read::journals(&sources.sessions)?;
@@ -102,7 +103,7 @@ fn present(sources: &Sources) -> Result<Vec<(Kind, PathBuf, Stamp)>, FileError> 
         .collect())
 }
 
-/// A log with those that were set aside under a number, oldest first, so that ids grow with time.
+/// Returns a log with its rotated files, oldest first, so that ids grow with time.
 fn with_aside(kind: Kind, log: &Path) -> Vec<(Kind, PathBuf)> {
     let aside = (1..)
         .map(|number: u64| log.with_added_extension(number.to_string()))
@@ -119,7 +120,7 @@ fn forget_missing(
     logs: &[(Kind, PathBuf, Stamp)],
 ) -> Result<(), rusqlite::Error> {
     let is_there = |path: &Path| logs.iter().any(|(_, known, _)| known == path);
-    // The database is asked once; afterwards what was seen is enough.
+    // The database is queried once; afterwards the cached state is enough.
     let mut known: Vec<String> = Vec::new();
     if seen.logs.is_empty() {
         let mut query = connection.prepare("SELECT path FROM source")?;
@@ -139,7 +140,7 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Where reading stopped.
+/// Last reading position.
 struct Place {
     id: i64,
     offset: u64,
@@ -153,7 +154,7 @@ fn follow(change: &Connection, kind: Kind, path: &Path) -> Result<u64, ViewError
         source,
     };
     let mut file = match files::open(path) {
-        // Removed since we looked; the next refresh forgets it.
+        // Removed meanwhile; the next refresh drops its rows.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         file => file.map_err(fail)?,
     };
@@ -184,7 +185,7 @@ fn follow(change: &Connection, kind: Kind, path: &Path) -> Result<u64, ViewError
     Ok(count)
 }
 
-/// The place in a file that is still the one we read; the beginning of any other.
+/// Returns the last position in a file that is still the same; the beginning of any other.
 fn stopped_at(
     change: &Connection,
     kind: Kind,
@@ -229,7 +230,7 @@ fn stopped_at(
     })
 }
 
-/// A hash of the last bytes before a place; an error when the file is shorter.
+/// Returns a hash of the last bytes before a position; an error if the file is shorter.
 fn mark(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     let length = offset.min(MARK);
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
@@ -237,7 +238,8 @@ fn mark(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     Ok(base::digest(&bytes).to_vec())
 }
 
-/// The next whole line without its end, and how many bytes it took. A line that is too long comes out empty.
+/// Reads the next whole line without its end, and returns its length in bytes. A line that is too long is returned
+/// empty.
 fn next_line(reader: &mut impl io::BufRead, line: &mut Vec<u8>) -> io::Result<Option<u64>> {
     line.clear();
     let mut read = reader.take(MAX_LINE).read_until(b'\n', line)? as u64;
@@ -263,7 +265,7 @@ fn next_line(reader: &mut impl io::BufRead, line: &mut Vec<u8>) -> io::Result<Op
     }
 }
 
-/// SQLite's numbers are signed; ours are never that large.
+/// Converts a number for SQLite, whose numbers are signed; ours are never that large.
 fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What a row of a list tells. The field names are those of the JSON API.
+//! Rows of the lists. The field names are those of the JSON API.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::list::Listable;
 
-/// Makes a row of the columns in their order: as they are, or by a function.
+/// Builds a row from the columns in their order: as they are, or by a function.
 macro_rules! read {
     ($row:ident; $($field:ident $(= $by:ident)?),+) => {{
         let mut column = 0..;

@@ -1,4 +1,4 @@
-//! The view against the files: kept current it says what a new one says, whatever happens to the files.
+//! The view against the files: an updated view equals a new one after any change of the files.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -137,7 +137,7 @@ fn dispatch(number: u32) -> String {
     )
 }
 
-/// Everything in the tables that does not depend on when it was read.
+/// Returns everything in the tables that does not depend on the time of reading.
 fn dump(view: &View) -> Vec<String> {
     let tables = [
         (
@@ -180,7 +180,7 @@ fn dump(view: &View) -> Vec<String> {
     all
 }
 
-/// What is there is what a view that was built from nothing says.
+/// Checks that the view equals one that was built from scratch.
 fn agrees(place: &Place, view: &View) {
     view.refresh(|_| ()).unwrap();
     let fresh = View::open(&place.dir().join("fresh.db"), place.sources()).unwrap();
@@ -246,7 +246,7 @@ fn files_that_are_cut_replaced_changed_or_removed_are_read_again() {
     }
     agrees(&place, &view);
     let path = place.dir().join("run_log.jsonl");
-    // Cut.
+    // Truncated.
     let text = fs::read_to_string(&path).unwrap();
     OpenOptions::new()
         .write(true)
@@ -264,7 +264,7 @@ fn files_that_are_cut_replaced_changed_or_removed_are_read_again() {
     .unwrap();
     agrees(&place, &view);
     assert_eq!(view.run_stats().unwrap().models[0].model, "other");
-    // Changed in place, as long as before.
+    // Changed in place, with the same length.
     let text = fs::read_to_string(&path).unwrap().replace("other", "third");
     OpenOptions::new()
         .write(true)
@@ -460,7 +460,7 @@ fn scorecard_and_curve_are_those_of_the_files() {
     let points = points.result;
     assert_eq!(*view.curve(Period::Week, &all).unwrap(), points);
     assert!(points.iter().any(|point| point.regressions > 0));
-    // Of the thirteen the fourth, eighth and twelfth do not know their cost: one broke, one was skipped, one solved.
+    // The cost of the fourth, eighth and twelfth of the thirteen is unknown: one broke, one was skipped, one solved.
     let outcomes = view.outcomes().unwrap();
     let sums = |of: fn(&Cost) -> u64| outcomes.iter().map(|one| of(&one.cost)).sum::<u64>();
     let points = |of: fn(&Cost) -> u64| points.iter().map(|one| of(&one.cost)).sum::<u64>();
@@ -472,7 +472,7 @@ fn scorecard_and_curve_are_those_of_the_files() {
     ];
     assert_eq!(parts.map(sums), [1391, 1391 - 324, 4, 3]);
     assert_eq!(parts.map(points), parts.map(sums));
-    // What was kept does not outlive a new bundle.
+    // A cached sum does not outlive a new bundle.
     place.seal(20, Outcome::Solved, "a", "m");
     view.refresh(|_| ()).unwrap();
     assert_eq!(
@@ -498,7 +498,7 @@ fn the_ledger_is_compared_without_reading_a_bundle_again() {
         audit.problems.iter().map(|one| one.kind).collect()
     };
     assert_eq!(kinds(), [""; 0]);
-    // A bundle that is gone, one that was never logged, and a leaf that was changed, each without any other news.
+    // A bundle that is gone, one that was never logged, and a leaf that was changed, each without any other change.
     let paths = scan::find(&[place.store().witness_dir().to_owned()]).unwrap();
     let aside = place.dir().join("aside");
     fs::rename(&paths[1], &aside).unwrap();

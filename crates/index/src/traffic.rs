@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::{View, ViewError};
 
-/// Rows of the sum; rarer pairs are left out.
+/// Limit of the rows of the sum; rarer pairs are left out.
 const MAX_ROWS: u32 = 200;
 
 /// The requests of one role and model.
@@ -50,7 +50,7 @@ impl View {
     }
 }
 
-/// Ranks the requests of each pair by their time, and reads both quantiles off the ranks.
+/// Ranks the requests of each pair by their time, and reads both quantiles from the ranks.
 const SUMS: &str = "
 WITH ranked AS (
     SELECT role, model, ms, status, outcome, input_tokens, output_tokens,

@@ -1,7 +1,8 @@
-//! Holds a value against a JSON Schema, drafts 4 to 2020-12.
+//! Validates a value against a JSON Schema, drafts 4 to 2020-12.
 //!
-//! References lead nowhere but into the schema itself: nothing is fetched and no file is opened. Patterns run on an
-//! engine that does not backtrack. Messages name places, keywords and what the schema wants, never the text of a value.
+//! References must stay inside of the schema itself: nothing is fetched and no file is opened. Patterns run on an
+//! engine that does not backtrack. Messages name positions, keywords and the requirements of the schema, never the
+//! text of a value.
 
 pub mod unique;
 
@@ -13,10 +14,10 @@ use boon::{
 };
 use serde_json::Value;
 
-/// The base of relative references in a schema without `$id`. Nothing is there.
+/// Base of relative references in a schema without `$id`. Nothing exists there.
 const BASE: &str = "schema:///";
 
-/// More violations of one value are not told.
+/// Limit of reported violations per value.
 const MAX_VIOLATIONS: usize = 100;
 
 /// A compiled schema.
@@ -38,7 +39,7 @@ pub struct Violation {
     pub place: String,
     /// Reason, without the value's own text.
     pub reason: String,
-    /// The schema leads in circles there, so that nothing is proved about the value.
+    /// Set if the schema is circular there, so that nothing is proved about the value.
     pub is_circle: bool,
 }
 
@@ -46,7 +47,7 @@ impl Schema {
     /// Compiles a schema; without `$schema` it counts as draft 2020-12.
     ///
     /// # Errors
-    /// It is no schema, or refers to something outside itself.
+    /// Fails if it is not a schema, or refers to something outside itself.
     pub fn new(source: &Value) -> Result<Self, String> {
         let mut compiler = Compiler::new();
         compiler.set_default_draft(Draft::V2020_12);
@@ -61,7 +62,7 @@ impl Schema {
         Ok(Self { schemas, root })
     }
 
-    /// Returns the violations of a value, sorted by place; none if it fits.
+    /// Returns the violations of a value, sorted by position; empty if it is valid.
     #[must_use]
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
         let mut found = Vec::new();
@@ -73,7 +74,7 @@ impl Schema {
     }
 }
 
-/// Refuses to load anything.
+/// Loader that refuses to load anything.
 struct Nowhere;
 
 impl UrlLoader for Nowhere {
@@ -82,7 +83,7 @@ impl UrlLoader for Nowhere {
     }
 }
 
-/// Explains why a schema cannot be compiled.
+/// Returns why a schema cannot be compiled.
 fn reason(error: &CompileError) -> String {
     if let CompileError::ValidationError { src, .. } = error {
         let mut found = Vec::new();
@@ -117,7 +118,7 @@ fn collect(error: &ValidationError<'_, '_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// A reason without text of the value.
+/// Returns a reason without text of the value.
 fn masked(kind: &ErrorKind<'_, '_>) -> String {
     match kind {
         ErrorKind::Pattern { want, .. } => format!("does not match pattern `{want}`"),

@@ -1,4 +1,4 @@
-//! JSON in which no object has a key twice: which of the two counts would depend on the reader.
+//! JSON in which no object has a duplicate key: parsers differ in which of the two counts.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! The names in an archive: tar, tar in gzip, and zip. Contents are skipped.
+//! Names in an archive: tar, tar in gzip, and zip. Contents are skipped.
 //!
-//! Nothing is allocated by a number that the file states; a file that is not understood is [`Listing::Unknown`].
+//! No allocation depends on a number in the file; a file that is not understood is [`Listing::Unknown`].
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -9,13 +9,13 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use oversight::lookup::{Listing, MAX_ENTRIES};
 
-/// The most bytes of an archive that are read, after decompression.
+/// Limit of the bytes of an archive that are read, after decompression.
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
-/// Longest name that an extra header can carry.
+/// Limit of a name in an extended header, in bytes.
 const MAX_NAME: u64 = 64 * 1024;
-/// The longest list of a zip file.
+/// Limit of the central directory of a zip file, in bytes.
 const MAX_LIST: u64 = 32 * 1024 * 1024;
-/// The end of a zip file, with its comment.
+/// Limit of the end record of a zip file, with its comment.
 const MAX_END: u64 = 64 * 1024 + 22;
 
 const BLOCK: usize = 512;
@@ -46,7 +46,7 @@ pub(super) fn search(path: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Listing {
     }
 }
 
-/// The names that were seen.
+/// Names that were seen.
 struct Names<'w> {
     is_wanted: &'w dyn Fn(&str) -> bool,
     found: Option<String>,
@@ -64,7 +64,8 @@ impl<'w> Names<'w> {
         }
     }
 
-    /// Looks at one name. An entry below a link of the archive itself arrives elsewhere, so the archive is not understood.
+    /// Checks one name. An entry below a link of the archive itself arrives elsewhere, so the archive is not
+    /// understood.
     fn see(&mut self, name: &[u8], is_link: bool) -> io::Result<()> {
         let name = String::from_utf8_lossy(name).replace('\\', "/");
         let name = name.trim_start_matches("./").trim_start_matches('/');
@@ -90,7 +91,7 @@ fn not_understood() -> io::Error {
     io::Error::from(io::ErrorKind::InvalidData)
 }
 
-/// Reads all headers. Empty blocks do not end it: whether a program reads on behind them is its own choice.
+/// Reads all headers. Empty blocks do not end it, because some programs read on behind them.
 fn tar(input: impl Read, names: &mut Names<'_>) -> io::Result<()> {
     let mut input = input.take(MAX_BYTES);
     let mut extended = Extended::default();
@@ -134,7 +135,7 @@ fn padded(size: u64) -> io::Result<u64> {
         .ok_or_else(not_understood)
 }
 
-/// Reads the content of an extra header, with its padding.
+/// Reads the content of an extended header, with its padding.
 fn content(input: &mut impl Read, size: u64) -> io::Result<Vec<u8>> {
     if size > MAX_NAME {
         return Err(not_understood());
@@ -145,7 +146,7 @@ fn content(input: &mut impl Read, size: u64) -> io::Result<Vec<u8>> {
     Ok(data)
 }
 
-/// What extra headers say about the next entry.
+/// Fields of extended headers for the next entry.
 #[derive(Default)]
 struct Extended {
     name: Option<Vec<u8>>,
@@ -224,7 +225,7 @@ impl Header {
     }
 }
 
-/// A size: octal digits, or a binary number behind a mark.
+/// Parses a size: octal digits, or a binary number behind a marker.
 fn size(field: &[u8]) -> Option<u64> {
     if *field.first()? & 0x80 == 0 {
         return octal(field);
@@ -250,7 +251,7 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// The records of an extended header: lines of `length key=value`.
+/// Parses the records of an extended header: lines of `length key=value`.
 fn records(mut data: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     let mut all = Vec::new();
     while !data.is_empty() {
@@ -284,8 +285,8 @@ fn zip(mut file: File, names: &mut Names<'_>) -> io::Result<()> {
     let (size, offset) = field(12).zip(field(16)).ok_or_else(not_understood)?;
     let count = record.get(10..).and_then(|bytes| bytes.first_chunk::<2>());
     let count = count.map(|count| usize::from(u16::from_le_bytes(*count)));
-    // The list ends where the record begins. Programs differ in which of the numbers they believe, so all must agree;
-    // a file of more than 4 GiB keeps them elsewhere.
+    // The directory ends where the record begins. Programs differ in which of the numbers they use, so all must
+    // agree; a file of more than 4 GiB stores them elsewhere.
     let from_end = (end.len() as u64)
         .saturating_sub(at as u64)
         .saturating_add(size);

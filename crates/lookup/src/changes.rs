@@ -1,4 +1,4 @@
-//! Which files of a working tree git would change, from its objects and its index. Git is not run.
+//! Files of a working tree that git would change, by its objects and its index. Git is not run.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -10,18 +10,18 @@ use super::objects::{Id, Kind, Objects, parse_id};
 use base::files;
 use base::repository::{Location, index};
 
-/// Longest ref, reflog or list of refs that is read.
+/// Limit of a ref, reflog or list of refs, in bytes.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// A larger index is not read.
+/// Limit of an index, in bytes.
 const MAX_INDEX: u64 = 64 * 1024 * 1024;
-/// Commits that are walked to find where two histories part.
+/// Limit of commits that are walked to find where two histories part.
 pub(super) const MAX_COMMITS: usize = 20_000;
-/// Deepest directory of a tree.
+/// Limit of the depth of a tree.
 const MAX_DEPTH: usize = 64;
 pub(super) const DIRECTORY: &[u8] = b"40000";
 const LINK: &[u8] = b"120000";
 
-/// Searches the paths that a command of git would change.
+/// Searches the paths that a git command would change.
 pub(super) fn search(
     directory: &Path,
     from: Snapshot<'_>,
@@ -50,7 +50,7 @@ pub(super) fn search(
         Snapshot::Index => Some(repository.indexed(is_wanted)),
     };
     match found {
-        // A syntax that is not read here can name any commit.
+        // A syntax that is not supported here can name any commit.
         None if is_expression(from) => Listing::Unknown,
         None => Listing::Missing,
         Some(Ok(None)) => Listing::Clean,
@@ -71,7 +71,7 @@ fn is_expression(from: Snapshot<'_>) -> bool {
     }
 }
 
-/// An object is missing or damaged, or there are too many.
+/// Error for a missing or damaged object, or too many objects.
 pub(super) struct NotUnderstood;
 
 type Found = Result<Option<String>, NotUnderstood>;
@@ -101,7 +101,7 @@ impl Repository {
         })
     }
 
-    /// What changes when `HEAD` moves there: the files in which the two differ.
+    /// Finds a change of moving `HEAD` there: the files in which the two differ.
     fn switched(&self, to: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
         let head = self.resolve("HEAD").and_then(|head| self.tree_of(&head));
         let to = self.tree_of(to).ok_or(NotUnderstood)?;
@@ -110,8 +110,8 @@ impl Repository {
         })
     }
 
-    /// What changes when files are put back: those that differ from the disk as well. Looked at are the hidden ones at
-    /// the top and in the directories down to that of the call, `inner`: protected things lie there.
+    /// Finds a change of restoring files: those that differ from the disk as well. It checks the hidden ones at the
+    /// top and in the directories down to that of the call, `inner`, because protected things are there.
     fn restored(&self, to: &Id, inner: &[String], is_wanted: &dyn Fn(&str) -> bool) -> Found {
         if let Some(path) = self.switched(to, is_wanted)? {
             return Ok(Some(path));
@@ -155,7 +155,7 @@ impl Repository {
         names.collect()
     }
 
-    /// What a merge brings: all that was changed there since the histories parted.
+    /// Finds a change of a merge: everything that was changed there since the histories parted.
     fn merged(&self, other: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
         let head = self.resolve("HEAD").and_then(|head| self.commit_of(&head));
         let other = self.commit_of(other).ok_or(NotUnderstood)?;
@@ -170,7 +170,7 @@ impl Repository {
         })
     }
 
-    /// Searches what comes back when one commit is undone.
+    /// Finds a change of undoing one commit.
     fn reverted(&self, commit: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
         let commit = self.commit_of(commit).ok_or(NotUnderstood)?;
         let parents = self.parents(&commit).ok_or(NotUnderstood)?;
@@ -181,13 +181,13 @@ impl Repository {
         })
     }
 
-    /// What one commit changes; a stash keeps new files in a parent of their own.
+    /// Finds a change of one commit; a stash stores new files in a separate parent.
     fn picked(&self, commit: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
         let commit = self.commit_of(commit).ok_or(NotUnderstood)?;
         let parents = self.parents(&commit).ok_or(NotUnderstood)?;
         let before = parents.first().and_then(|parent| self.tree_of(parent));
         let tree = self.tree_of(&commit).ok_or(NotUnderstood)?;
-        // Content that is there already changes nothing.
+        // Existing content changes nothing.
         let is_changed =
             |path: &str, entry: Option<&Entry>| is_wanted(path) && self.differs(path, entry);
         let found = self.compared(before, Some(tree), "", MAX_DEPTH, &is_changed)?;
@@ -216,14 +216,14 @@ impl Repository {
         }
     }
 
-    /// Returns `true` if the content on the disk is not that of the index.
+    /// Returns `true` if the content on the disk differs from that of the index.
     pub(super) fn is_changed(&self, entry: &index::Entry) -> bool {
         let mode = format!("{:o}", entry.mode).into_bytes();
         let known = <Id>::try_from(entry.id.as_slice()).map(|id| Entry { mode, id });
         known.map_or(true, |known| self.differs(&entry.path, Some(&known)))
     }
 
-    /// Visits the files in which two trees differ, and returns the first that fits.
+    /// Visits the files in which two trees differ, and returns the first match.
     fn compared(
         &self,
         before: Option<Id>,
@@ -266,7 +266,7 @@ impl Repository {
         Ok(None)
     }
 
-    /// Returns `true` if the file on the disk is not what the entry says.
+    /// Returns `true` if the file on the disk differs from the entry.
     fn differs(&self, path: &str, entry: Option<&Entry>) -> bool {
         let path = self.location.top.join(path);
         let facts = std::fs::symlink_metadata(&path);
@@ -339,7 +339,7 @@ impl Repository {
         self.header(&commit, "tree")?.first().copied()
     }
 
-    /// Returns the commit at which two histories part: the nearest one of the first that the second has as well.
+    /// Returns the commit at which two histories part: the nearest one of the first that the second contains as well.
     fn parting(&self, one: &Id, other: &Id) -> Option<Id> {
         let theirs = self.history(other)?;
         let mut queue = VecDeque::from([*one]);
@@ -363,7 +363,7 @@ impl Repository {
         let mut seen = BTreeSet::new();
         while let Some(id) = queue.pop_front() {
             if seen.insert(id) {
-                // The end of a shallow history has parents that are not there.
+                // The parents of the last commits of a shallow history do not exist.
                 queue.extend(self.parents(&id).unwrap_or_default());
             }
             if seen.len() > MAX_COMMITS {
@@ -379,7 +379,7 @@ pub(super) fn read_text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Entries of a tree: mode, name and object.
+/// Parses the entries of a tree: mode, name and object.
 fn parse_tree(mut bytes: &[u8]) -> Option<Tree> {
     let mut tree = Tree::new();
     while !bytes.is_empty() {

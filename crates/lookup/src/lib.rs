@@ -1,7 +1,7 @@
-//! Answers what the analysis of a command asks of the machine: scripts, recipes and git's configuration, as files.
+//! Access of the command analysis to the machine: scripts, recipes and git's configuration, as files.
 //!
-//! Reads are bounded, links are followed by the system, and nothing but plain files is opened: a pipe would wait for a
-//! writer. Nothing is run and nothing is written.
+//! Reads are bounded, the system follows links, and only plain files are opened: a pipe would wait for a writer.
+//! Nothing is run and nothing is written.
 
 mod archives;
 mod changes;
@@ -17,13 +17,13 @@ use walkdir::WalkDir;
 
 use base::files;
 
-/// Longer files are not analysed.
+/// Limit of the length of a file that is analysed.
 const MAX_BYTES: u64 = 256 * 1024;
 
-/// More names of one directory are not looked at.
+/// Limit of the names of one directory.
 const MAX_NAMES: usize = 4096;
 
-/// The real files.
+/// Lookup of the real files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
@@ -110,7 +110,7 @@ impl Lookup for Disk {
     }
 }
 
-/// Searches a directory with all below, through links as a copy may go. A circle of links is left out.
+/// Searches a directory recursively, through links as a copy would. A cycle of links is left out.
 fn search_directory(directory: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Listing {
     if !directory.is_dir() {
         return Listing::Missing;
@@ -143,7 +143,7 @@ fn search_directory(directory: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Listi
     }
 }
 
-/// ELF and Mach-O: what is compiled is a program by its name, however large.
+/// Returns `true` for ELF and Mach-O: a compiled file is a program by its name, at any size.
 pub fn starts_like_a_program(path: &Path) -> bool {
     use std::io::Read as _;
     let mut head = [0; 4];

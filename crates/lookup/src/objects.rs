@@ -1,4 +1,4 @@
-//! Git's objects, read as files: loose ones and those in packs. Git is not run.
+//! Git's objects, parsed from files: loose ones and those in packs. Git is not run.
 //!
 //! Sizes are bounded, and an object that is not understood is `None`.
 
@@ -11,19 +11,19 @@ use flate2::read::ZlibDecoder;
 
 use base::files;
 
-/// A larger object is not read.
+/// Limit of the size of an object, in bytes.
 const MAX_OBJECT: u64 = 16 * 1024 * 1024;
-/// Longest chain of deltas.
+/// Limit of the length of a chain of deltas.
 const MAX_CHAIN: usize = 4096;
-/// More packs are not looked at.
+/// Limit of packs.
 const MAX_PACKS: usize = 512;
-/// Where the names of a pack's index begin: behind its head and the table of first bytes.
+/// Offset of the names in a pack's index: behind its header and the fan-out table.
 const NAMES: u64 = 8 + 1024;
 
 /// The name of an object.
 pub(super) type Id = [u8; 20];
 
-/// What an object is.
+/// Type of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Commit,
@@ -196,7 +196,7 @@ impl Pack {
         Some(id)
     }
 
-    /// Returns the place of the first name that is not smaller.
+    /// Returns the index of the first name that is not smaller.
     fn lower_bound(&self, wanted: &[u8]) -> Option<u64> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -295,7 +295,7 @@ impl Pack {
     }
 }
 
-/// Reads a file from a place on.
+/// Reader of a file from an offset.
 struct At<'f> {
     file: &'f File,
     at: u64,
@@ -327,7 +327,7 @@ pub(super) fn parse_id(digits: &str) -> Option<Id> {
     hex::decode(digits).ok()?.try_into().ok()
 }
 
-/// Applies a delta: copies of the base, and bytes of its own.
+/// Applies a delta: copies of the base, and literal bytes.
 fn patched(base: &[u8], delta: &[u8]) -> Option<Vec<u8>> {
     let mut input = delta.iter().copied();
     let from = length(&mut input)?;

@@ -1,4 +1,4 @@
-//! Which object a revision of git names, from its refs and reflogs. Git is not run.
+//! Resolution of git revisions to objects, by refs and reflogs. Git is not run.
 
 use super::changes::{MAX_COMMITS, Repository, read_text};
 use super::objects::{Id, parse_id};
@@ -18,7 +18,7 @@ impl Repository {
         while let Some(sign) = steps.chars().next() {
             steps = steps.get(1..)?;
             if let Some(rest) = steps.strip_prefix('{') {
-                // `^{tree}`, `^{commit}`: the object is peeled where it is used.
+                // `^{tree}`, `^{commit}`: the object is peeled by its user.
                 steps = rest.split_once('}')?.1;
                 continue;
             }
@@ -79,7 +79,7 @@ impl Repository {
             .or_else(|| self.objects.by_prefix(name))
     }
 
-    /// Returns the branch of a remote from which `git checkout <name>` makes a new one.
+    /// Returns the remote branch from which `git checkout <name>` creates a new one.
     fn remote_branch(&self, name: &str) -> Option<Id> {
         let suffix = format!("/{name}");
         let common = &self.location.common_dir;
@@ -136,7 +136,7 @@ impl Repository {
         parse_id(line.split(' ').nth(1)?)
     }
 
-    /// Returns the branch that was left so many switches ago.
+    /// Returns the branch that was left this many switches ago.
     fn left_before(&self, number: usize) -> Option<Id> {
         let text = read_text(&self.location.git_dir.join("logs/HEAD"))?;
         let mut moves = text

@@ -1,4 +1,4 @@
-//! Directories, archives and commits as they really are, made by the programs that make them.
+//! Real directories, archives and commits, made by the usual programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,7 +56,7 @@ impl Place {
         self.run("git", &all);
     }
 
-    /// A repository with a branch `evil` that adds a grant, and a branch `good` that does not.
+    /// Creates a repository with a branch `evil` that adds a grant, and a branch `good` that does not.
     fn repository() -> Self {
         let place = Self::new();
         place.git(&["init", "-q"]);
@@ -268,7 +268,7 @@ fn abbreviations_and_names_of_the_past_are_resolved() {
 fn a_file_that_is_put_back_or_removed_counts() {
     let place = Place::repository();
     place.write(".claude/settings.json", "{\"hooks\":{}}\n");
-    // Switching keeps a local change, putting back does not.
+    // Switching keeps a local change, restoring does not.
     assert_eq!(place.changes(Snapshot::Tree("good")), Listing::Clean);
     assert_eq!(
         place.changes(Snapshot::Restored("HEAD")),

@@ -1,4 +1,4 @@
-//! Whether a repository holds work that a command of git would throw away. Git is not run.
+//! Check for work in a repository that a git command would throw away. Git is not run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -13,10 +13,10 @@ use super::changes::{DIRECTORY, MAX_COMMITS, NotUnderstood, Repository, read_tex
 use super::objects::{Id, parse_id};
 use base::repository::index;
 
-/// The mode of another repository inside of this one.
+/// Mode of a submodule.
 const SUBMODULE: u32 = 0o160_000;
 
-/// Says whether the work is there; `None` where that cannot be told.
+/// Returns whether the work exists; `None` if that is unknown.
 pub(super) fn loses(directory: &Path, work: Work<'_>) -> Option<bool> {
     let repository = Repository::around(directory)?;
     match work {
@@ -50,7 +50,7 @@ impl Repository {
                         u32::try_from(facts.mtime()),
                         u32::try_from(facts.mtime_nsec()),
                     );
-                    // A file that changed in the second in which the index was written may look the same.
+                    // A file that changed in the second of the index's last write may look the same.
                     modified == (Ok(entry.modified.0), Ok(entry.modified.1))
                         && u64::from(entry.size) == facts.size() & u64::from(u32::MAX)
                         && facts.mtime() < written
@@ -78,7 +78,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Looks for a file that the index does not name and no `.gitignore` leaves out.
+    /// Searches for a file that is not in the index and that no `.gitignore` excludes.
     fn has_new_files(&self) -> Result<bool, NotUnderstood> {
         let known: BTreeSet<String> = self.index()?.into_iter().map(|entry| entry.path).collect();
         let mut ignored = Ignored::default();
@@ -111,14 +111,14 @@ impl Repository {
         Ok(false)
     }
 
-    /// Looks whether commits of a branch or of `HEAD` are reachable from any other ref.
+    /// Returns whether commits of a branch or of `HEAD` are unreachable from any other ref.
     fn has_own_commits(&self, of: &str, to: Option<&str>) -> Option<bool> {
         let branch = format!("refs/heads/{of}");
         let tip = match of {
             "HEAD" => self.resolve("HEAD"),
             _ => self.resolve(&branch),
         };
-        // A branch that is not there loses nothing.
+        // A branch that does not exist loses nothing.
         let Some(tip) = tip.and_then(|tip| self.commit_of(&tip)) else {
             return Some(false);
         };
@@ -153,7 +153,7 @@ impl Repository {
         Some(true)
     }
 
-    /// Returns what all refs name, but that one and those of Role OS.
+    /// Returns the targets of all refs, except that one and those of Role OS.
     fn refs(&self, but: &str) -> Vec<Id> {
         let common = &self.location.common_dir;
         let counts =
@@ -184,7 +184,7 @@ impl Repository {
     }
 }
 
-/// Patterns of files that git leaves out, the later ones stronger.
+/// Patterns of files that git ignores; later ones override earlier ones.
 #[derive(Default)]
 struct Ignored(Vec<(String, String)>);
 

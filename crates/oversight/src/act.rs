@@ -1,4 +1,4 @@
-//! What exactly would happen, as facts that a person's approval binds: the same act again, or no approval.
+//! Exact acts of a call, as facts that a person's approval binds: the same act again, or no approval.
 
 use serde_json::Value;
 
@@ -7,30 +7,29 @@ use crate::evaluate::{Finding, Findings};
 use crate::tools;
 use shell::value::for_people;
 
-/// One thing that would happen.
+/// One act of a call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fact {
-    /// The gated action, or what made the call questionable.
+    /// Id of the gated action, or the reason that the call is questionable.
     pub action: String,
-    /// The program or tool.
+    /// Name of the program or tool.
     pub program: String,
-    /// Its words after all expansion, or the whole input where they are not known.
+    /// Arguments after all expansion, or the whole input if they are unknown.
     pub words: Vec<String>,
-    /// Where it would run.
+    /// Working directory.
     pub directory: String,
-    /// Variables that the command sets and that change what the program does.
+    /// Variables that the command sets and that change the program's behaviour.
     pub environment: Vec<String>,
 }
 
-/// All facts of one call, sorted. Repository, remote and refs are added by whoever can see them.
+/// All facts of one call, sorted. The caller adds repository, remote and refs, if it can read them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Act {
-    /// The facts.
     pub facts: Vec<Fact>,
 }
 
 impl Act {
-    /// One line per fact, the same for the same act: a JSON array, so that no word can imitate another.
+    /// Returns one line per fact, equal for equal acts: a JSON array, so that no argument can imitate another.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let line = |fact: &Fact| {
@@ -46,9 +45,9 @@ impl Act {
         self.facts.iter().map(line).collect()
     }
 
-    /// The act of a call in which these things were found.
+    /// Returns the act of a call with these findings.
     ///
-    /// Words that are known exactly stand for the act; as soon as a part is unknown, the whole text does.
+    /// Arguments that are known exactly represent the act; if a part is unknown, the whole text does.
     pub(crate) fn of(tool: &str, input: &Value, directory: &str, findings: &Findings) -> Self {
         let is_known = |one: &Finding| {
             let unknown = for_people("\u{FFFF}");
@@ -84,8 +83,8 @@ impl Act {
     }
 }
 
-/// Returns the line by which a program that connects to a daemon is known to be one that was let through before it began:
-/// by a person, or else because its words were read and nothing speaks against them.
+/// Returns the line that marks a program that connects to a daemon as allowed before it began: by a person, or
+/// because its arguments were read and nothing is against them.
 #[must_use]
 pub fn launch_line(words: &[String], by_person: bool) -> Option<String> {
     let (program, arguments) = words.split_first()?;
@@ -93,7 +92,7 @@ pub fn launch_line(words: &[String], by_person: bool) -> Option<String> {
     Some(serde_json::json!([kind, program_name(program), arguments]).to_string())
 }
 
-/// JSON with the keys of objects in order, so that the same input is the same text.
+/// Returns JSON with the keys of objects in order, so that equal inputs give equal text.
 pub(crate) fn sorted(value: &Value) -> String {
     match value {
         Value::Object(entries) => {
@@ -113,13 +112,13 @@ pub(crate) fn sorted(value: &Value) -> String {
     }
 }
 
-/// A person's one-time approvals, asked with the act at hand.
+/// One-time approvals by a person, looked up by the act.
 pub trait Approvals {
-    /// Whether this exact act was approved.
+    /// Returns `true` if this exact act was approved.
     fn covers(&self, act: &Act) -> bool;
 }
 
-/// Nothing was approved.
+/// Approvals that contain nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoApprovals;
 

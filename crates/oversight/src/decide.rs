@@ -1,5 +1,5 @@
-//! The one question that every seam asks: may this call run? Protected things and the capability gate first (only when
-//! the gate is on), then governance, then advice about its form.
+//! Decides if a call may run. Protected things and the capability gate come first (only if the gate is on), then
+//! governance, then advice about the form of the call.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -10,31 +10,31 @@ use crate::grants::Grants;
 use crate::verdict::{Decision, Place, Policy, Verdict, gate};
 use actions::lookup::Lookup;
 
-/// A call of a tool.
+/// Call of a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// The tool as the agent names it.
+    /// Name of the tool by the agent.
     pub tool: &'a str,
-    /// What it is given.
+    /// Input of the tool.
     pub input: &'a Value,
-    /// Where it would run.
+    /// Directories of the call.
     pub place: Place<'a>,
 }
 
-/// Everything that a workspace has decided beforehand.
+/// Settings that a workspace has made beforehand.
 #[derive(Clone, Copy)]
 pub struct Rules<'a> {
-    /// Whether the capability gate is on; protected things are guarded by it as well.
+    /// Set if the capability gate is on; it also guards protected things.
     pub gate: bool,
-    /// The gate's settings.
+    /// Settings of the gate.
     pub policy: &'a Policy,
-    /// What is granted.
+    /// Grants in force.
     pub grants: &'a Grants,
-    /// Advice on the form of the call, as the contract of its tool gives it.
+    /// Advice on the form of the call, from the contract of its tool.
     pub advice: Option<&'a str>,
     /// Mode, lists and budgets.
     pub governance: &'a Governance,
-    /// A person's one-time approvals.
+    /// One-time approvals by a person.
     pub approved: &'a dyn Approvals,
 }
 
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Rules<'_> {
     }
 }
 
-/// Decides about a call. Cannot fail: what is not known is asked about or refused.
+/// Decides a call. Cannot fail: an unknown part leads to a question or a refusal.
 #[must_use]
 pub fn decide(
     rules: &Rules<'_>,
@@ -70,7 +70,7 @@ pub fn decide(
     decision
 }
 
-/// Adds what the mode, the lists and the budgets say.
+/// Adds the verdict of the mode, the lists and the budgets.
 fn govern(decision: &mut Decision, judged: Judgement) {
     let by_gate = decision.verdict;
     if judged.refused {
@@ -91,7 +91,7 @@ fn govern(decision: &mut Decision, judged: Judgement) {
     }
 }
 
-/// A person's approval of this exact act turns a question or a refusal around, where that is theirs to do.
+/// Turns a question or a refusal into permission if a person approved this exact act, and may approve it.
 pub(crate) fn approve(decision: &mut Decision, approvals: &dyn Approvals) {
     let stopped = decision.verdict >= Verdict::Ask;
     if stopped && decision.approvable && approvals.covers(&decision.act) {

@@ -1,15 +1,15 @@
-//! One abstract evaluation of a command: every program that is written in it is seen, with its words as far as they are
-//! known.
+//! Abstract evaluation of a command: it finds every program that is written in it, with its known arguments.
 //!
-//! Reading order: [`state`] (what a shell knows), [`world`] (files and what the command wrote), [`budget`], then
-//! [`command`] (compound commands and pipelines), words ([`expand`], [`parameter`], [`assign`],
-//! [`redirect`]) and what a started program does, [`run`] first: the shell's own ([`builtin`], [`text`]), those that
-//! start others ([`wrapper`], [`launch`], [`shells`], [`remote`], [`git`] with [`settings`] and [`mistyped`], [`gh`]), those that run code which
-//! is not read ([`programs`] with [`scripts`]) and protected things ([`touch`], [`trees`]).
+//! Reading order: [`state`] (the state of a shell), [`world`] (files, including those that the command wrote),
+//! [`budget`], then [`command`] (compound commands and pipelines), words ([`expand`], [`parameter`], [`assign`],
+//! [`redirect`]) and the behaviour of a started program, [`run`] first: the shell's own ([`builtin`], [`text`]),
+//! those that start others ([`wrapper`], [`launch`], [`shells`], [`remote`], [`git`] with [`settings`] and
+//! [`mistyped`], [`gh`]), those that run code that is not analysed ([`programs`] with [`scripts`]) and protected
+//! things ([`touch`], [`trees`]).
 //!
-//! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
-//! from what was not understood: that is kept as [`Opaque`]. Nothing runs, nothing is read but through [`Lookup`], and
-//! nothing is predicted: code that another program would run is opaque.
+//! The search for danger is permissive: both branches are walked, whatever a condition says. Safety is never
+//! concluded from a part that was not understood: that is kept as [`Opaque`]. Nothing runs, files are read only
+//! through [`Lookup`], and nothing is predicted: code that another program would run is opaque.
 
 mod assign;
 mod budget;
@@ -51,12 +51,12 @@ pub(crate) use programs::is_interpreter;
 pub(crate) use state::Shell;
 use world::World;
 
-/// What a command leaves behind.
+/// Result of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    /// Success, failure, or not known.
+    /// Success, failure, or unknown.
     pub(crate) status: Option<bool>,
-    /// What it prints.
+    /// Output of the command.
     pub(crate) output: String,
 }
 
@@ -80,32 +80,32 @@ impl Outcome {
     }
 }
 
-/// What was found so far, and where the analysis stands.
+/// Findings so far, and the position of the analysis.
 #[derive(Debug, Default)]
 struct Notes {
     findings: Findings,
-    /// From the outermost program to here.
+    /// Chain from the outermost program to the current one.
     chain: Vec<String>,
     span: Option<Span>,
-    /// Texts inside texts; only the outermost has positions that mean something.
+    /// Depth of texts inside texts; only the outermost has meaningful positions.
     texts: usize,
-    /// Walks of something that may not be started.
+    /// Depth of walks over programs that are possibly not started.
     possible: usize,
-    /// Walks in which only what is found counts, and not what stays unknown.
+    /// Depth of walks in which only findings count, not doubts.
     muted: usize,
-    /// Launchers around us whose programs leave the process tree.
+    /// Depth of launchers whose programs leave the process tree.
     outside: usize,
-    /// Files around us that were there before the command.
+    /// Depth of files that existed before the command.
     files: usize,
 }
 
-/// One analysis.
+/// State of one analysis.
 pub(crate) struct Evaluator<'a> {
     pub(crate) catalog: &'a Catalog,
-    /// What is protected; without it nothing is.
+    /// Protected things, if any.
     pub(crate) guard: Option<&'a Guard>,
     home: String,
-    /// Where the command begins.
+    /// Directory in which the command begins.
     start: Rc<str>,
     world: World<'a>,
     state: Shell,
@@ -140,27 +140,27 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns what was found.
+    /// Returns the findings.
     pub(crate) fn into_findings(self) -> Findings {
         self.notes.findings
     }
 
-    /// Gives a variable to every program that is started.
+    /// Sets a variable for every program that is started.
     pub(crate) fn export(&mut self, name: &str, value: &str) {
         self.state.set(name, value.to_owned(), true);
     }
 
-    /// Returns how many acts were found so far.
+    /// Returns the number of acts so far.
     pub(crate) fn acts(&self) -> usize {
         self.notes.findings.actions.len()
     }
 
-    /// Returns how many doubts there are, to forget those that follow.
+    /// Returns the number of doubts, for [`Self::forget_doubts`].
     pub(crate) fn doubts(&self) -> usize {
         self.notes.findings.opaque.len()
     }
 
-    /// Forgets the doubts beyond so many.
+    /// Drops the doubts after the first `known` ones.
     pub(crate) fn forget_doubts(&mut self, known: usize) {
         self.notes.findings.opaque.truncate(known);
     }
@@ -173,7 +173,8 @@ impl<'a> Evaluator<'a> {
         self.run_traps(0);
     }
 
-    /// Walks a text; one that has no second opinion is walked line by line, so that it is never held as a whole.
+    /// Walks a text; one that is too long for the second parser is walked line by line, so that it is never held as a
+    /// whole.
     fn walk(&mut self, text: &str) -> Result<Outcome, lower::Refused> {
         if text.len() <= second::MAX_BYTES {
             let (script, parsed) = lower::read(text)?;
@@ -191,7 +192,7 @@ impl<'a> Evaluator<'a> {
         Ok(all)
     }
 
-    /// Walks text that a launcher hands to a shell.
+    /// Walks text that a launcher passes to a shell.
     pub(crate) fn shell_text(&mut self, text: &str) -> Outcome {
         let granted = self.budget.parse(text.len());
         if !self.afford(granted, text) {
@@ -206,8 +207,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Walks a text that is not read as a whole: a command that stands on a line of its own still counts. It may touch
-    /// protected things, which supervision does not judge; only a file that was there is the project's.
+    /// Handles a text that is not parsed as a whole: a command on a line of its own still counts. It may touch
+    /// protected things, which supervision does not judge; only a file that existed before is part of the project.
     pub(crate) fn unread(&mut self, reason: impl Into<String>, text: &str) {
         let before = self.notes.outside;
         self.notes.outside = before.saturating_add(usize::from(self.notes.files == 0));
@@ -219,7 +220,7 @@ impl<'a> Evaluator<'a> {
         self.notes.texts = self.notes.texts.saturating_add(1);
         let (commands, inside) = shell::bodies::divided(text);
         self.lines_of(&commands);
-        // Whether a shell reads them is not known.
+        // It is unknown if a shell reads them.
         for body in inside {
             self.perhaps(|this| this.lines_of(body));
         }
@@ -240,7 +241,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A program that only the second parser sees makes the command opaque.
+    /// Compares both parsers: a program that only the second one finds makes the command opaque.
     fn compare(&mut self, text: &str, script: &Script) {
         let names = second::program_names(text).filter(|names| !names.is_empty());
         let Some(names) = names else {
@@ -248,14 +249,14 @@ impl<'a> Evaluator<'a> {
         };
         let seen = shell::names::program_words(script);
         for name in names {
-            // Words of the grammar that the second parser takes for programs.
+            // Grammar words that the second parser takes for programs.
             if !second::is_grammar(&name) && !seen.contains(name.as_str()) {
                 self.opaque("two parsers disagree about a program", &name);
             }
         }
     }
 
-    /// Notes that something could not be followed.
+    /// Records a part that could not be followed.
     pub(crate) fn opaque(&mut self, reason: impl Into<String>, text: &str) {
         if self.notes.muted > 0 || self.notes.possible > 0 {
             return;
@@ -272,13 +273,13 @@ impl<'a> Evaluator<'a> {
         });
     }
 
-    /// Counts one step; false when the budget is used up.
+    /// Counts one step; `false` if the budget is used up.
     fn step(&mut self) -> bool {
         let granted = self.budget.step();
         self.afford(granted, "")
     }
 
-    /// Notes the first bound that is reached, however little what follows would count.
+    /// Records the first exceeded limit, even in a walk whose doubts do not count.
     fn afford(&mut self, granted: Result<(), Exhausted>, text: &str) -> bool {
         if let Err(Exhausted(reason)) = granted
             && self.budget.spend()
@@ -288,7 +289,7 @@ impl<'a> Evaluator<'a> {
         granted.is_ok()
     }
 
-    /// Runs something one level deeper, unless it is too deep.
+    /// Runs a closure one level deeper, unless it is too deep.
     fn deeper<T>(&mut self, or: impl FnOnce() -> T, what: impl FnOnce(&mut Self) -> T) -> T {
         let granted = self.budget.enter();
         if !self.afford(granted, "") {
@@ -299,7 +300,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Names a link of the chain of reasoning while something runs below it.
+    /// Runs a closure with a further link of the chain.
     fn linked<T>(&mut self, link: impl Into<String>, what: impl FnOnce(&mut Self) -> T) -> T {
         self.notes.chain.push(link.into());
         let result = what(self);
@@ -307,7 +308,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Runs something in a shell of its own; what it changes is forgotten.
+    /// Runs a closure in a separate shell, whose changes are dropped.
     fn apart<T>(&mut self, state: Shell, what: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.state, state);
         let result = what(self);
@@ -315,7 +316,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Walks something that is only perhaps started.
+    /// Walks a part that is possibly not started.
     pub(crate) fn perhaps<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
         self.notes.possible = self.notes.possible.saturating_add(1);
         let state = self.state.clone();
@@ -324,7 +325,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Walks something whose acts count and whose doubts do not.
+    /// Walks a part whose acts count and whose doubts do not.
     pub(crate) fn muted<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
         self.notes.muted = self.notes.muted.saturating_add(1);
         let state = self.state.clone();
@@ -333,7 +334,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Walks the text of a file, which is the command's own if the command wrote it.
+    /// Walks the text of a file, which belongs to the command if the command wrote it.
     fn in_file<T>(&mut self, path: &str, what: impl FnOnce(&mut Self) -> T) -> T {
         let path = actions::lookup::absolute(&self.state.directory, path);
         let is_older = usize::from(!self.world.written.contains_key(&path));
@@ -343,7 +344,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Walks something that runs outside of the process tree.
+    /// Walks a part that runs outside of the process tree.
     fn outside<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
         self.notes.outside = self.notes.outside.saturating_add(1);
         let state = self.state.child();

@@ -1,11 +1,11 @@
-//! Examples of actions, tried as whole commands.
+//! Examples of actions, tested as whole commands.
 
 use actions::Catalog;
 use actions::lookup::{Content, Lookup, Nothing};
 
 use crate::verdict::{Place, Policy, decide_command};
 
-/// Tries examples of an action: which of them are not answered as they should be.
+/// Tests examples of an action, and returns those with a wrong answer.
 #[must_use]
 pub fn wrong<'e>(
     catalog: &Catalog,
@@ -31,13 +31,13 @@ pub fn wrong<'e>(
     missed.chain(wrong).map(String::as_str).collect()
 }
 
-/// Where examples are tried.
+/// Directories of the tests.
 const EXAMPLE: Place<'static> = Place {
     directory: "/home/me/project",
     home: "/home/me",
 };
 
-/// A repository of which nothing is known.
+/// A repository without any known facts.
 struct Example;
 
 impl Lookup for Example {
@@ -83,7 +83,7 @@ mod tests {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    /// A repository that holds this work and no other.
+    /// A repository that holds only this work.
     struct Holding(Option<Work<'static>>);
 
     impl Lookup for Holding {

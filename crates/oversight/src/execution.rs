@@ -1,8 +1,9 @@
-//! A program that is about to be executed, with words that are certain: which gated actions it performs.
+//! Gated actions of a program that is about to be executed, with certain arguments.
 //!
-//! The same table, words and facts as for a command before it runs, so one approval fits both seams. Nothing is predicted
-//! here: what a program starts is seen when it starts. Only what one process does by itself is followed: the script of an
-//! interpreter, the program behind a loader, an alias that a program resolves by itself, a mistake that git corrects.
+//! The same table, arguments and facts as for a command before it runs, so one approval fits both checkpoints.
+//! Nothing is predicted here: a program that is started later is seen when it starts. Only the behaviour of one
+//! process is followed: the script of an interpreter, the program behind a loader, an alias that a program resolves
+//! by itself, a mistake that git corrects.
 
 mod carried;
 
@@ -25,46 +26,45 @@ use protection::own;
 use shell::escape::quote;
 use shell::value::has_hole;
 
-/// The tool by which an execution is the same act as the same words in a shell.
+/// Tool by which an execution is the same act as the same command in a shell.
 pub const TOOL: &str = "Bash";
 
-/// Programs that are many: the name by which they are called says which.
+/// Programs that combine many: the called name selects one.
 const MULTIPLE: &[&str] = &["busybox", "toybox", "coreutils"];
 
-/// The name of a dynamic loader, whatever its file is called.
+/// Name of a dynamic loader, whatever its file name.
 pub const LOADER: &str = "ld.so";
 
-/// Programs that connect to another machine as git wants it.
+/// Programs that connect to another machine for git.
 const SSH: &[&str] = &["ssh", "dbclient", "plink"];
 
-/// Programs inside programs are followed so far: a loader, an interpreter, a script.
+/// Limit of programs inside programs: a loader, an interpreter, a script.
 const MAX_CARRIED: usize = 4;
 
-/// Aliases of aliases are followed so far.
+/// Limit of aliases of aliases.
 const MAX_ALIASES: usize = 8;
 
-/// What is executed.
+/// Execution of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Execution {
-    /// Names by which the program may go: of its file, of what a link leads to, of what its bytes are.
+    /// Possible names of the program: of its file, of a link's target, of its bytes.
     pub names: Vec<String>,
-    /// Its words, its own name first.
+    /// Arguments, its own name first.
     pub words: Vec<String>,
-    /// The working directory.
     pub directory: String,
-    /// Its variables.
+    /// Environment variables.
     pub environment: Vec<(String, String)>,
-    /// Those of them that differ from the variables of the command's start.
+    /// Variables that differ from those at the command's start.
     pub given: Vec<(String, String)>,
-    /// What the bytes of the file are that it loads as a program, where it is a loader.
+    /// Program by the bytes of the file that it loads, if it is a loader.
     pub loads: Option<String>,
-    /// A git above it was judged.
+    /// Set if a git above it was judged.
     pub is_below_git: bool,
-    /// It runs already and connects to this local socket; then that is all that is looked at.
+    /// Local socket to which the running program connects; then only the connection is judged.
     pub socket: Option<String>,
 }
 
-/// One reading of an execution: the program that acts, and its arguments.
+/// One interpretation of an execution: the program that acts, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Started {
     program: String,
@@ -74,14 +74,14 @@ struct Started {
 /// A part of a push or a fetch that git starts by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Helper {
-    /// Where to, as far as the words say.
+    /// Target, if the arguments tell it.
     pub to: Option<String>,
-    /// It is the far end, which only takes what is sent.
+    /// Set for the far end, which only receives.
     pub receives: bool,
 }
 
 impl Execution {
-    /// Returns the command line that says the same, as the shell analysis would see it.
+    /// Returns the equivalent command line, as the shell analysis would see it.
     #[must_use]
     pub fn input(&self) -> Json {
         let name = self.words.first().or(self.names.first());
@@ -95,7 +95,7 @@ impl Execution {
         json!({ "command": all.join(" ") })
     }
 
-    /// Variables that steer this program. A script of a package manager sets many that steer only the manager.
+    /// Returns the variables that control this program. A package manager's script sets many for the manager only.
     fn steering(&self) -> Vec<(&str, &str)> {
         let by_git = self.readings().iter().any(|one| one.program == "git");
         let steers = |(name, _): &&(String, String)| match by_git {
@@ -110,14 +110,14 @@ impl Execution {
             .collect()
     }
 
-    /// Every program that this process is, from the outermost to the script that it runs.
+    /// Returns every program that this process is, from the outermost to the script that it runs.
     fn readings(&self) -> Vec<Started> {
         let arguments: Vec<String> = self.words.iter().skip(1).cloned().collect();
         let own = self.words.first().map_or("", |name| base_name(name));
         let named = self.words.first().into_iter().chain(&self.names);
         let mut readings: Vec<Started> = Vec::new();
         for name in named {
-            // These look at the name by which they are called.
+            // These depend on the name by which they are called.
             let is_called = base_name(name) == own;
             let by_name = match base_name(name) {
                 "git" => own.starts_with("git-"),
@@ -147,7 +147,7 @@ impl Execution {
         readings
     }
 
-    /// Returns `true` if it performs something that is gated, whoever may have granted it.
+    /// Returns `true` if it performs a gated action, granted or not.
     #[must_use]
     pub fn is_gated(&self, policy: &Policy, home: &str, lookup: &dyn Lookup) -> bool {
         let findings = self.findings(policy, home, lookup);
@@ -164,14 +164,14 @@ impl Execution {
         ids
     }
 
-    /// Returns what exactly would happen, as facts that are equal to those of the same command before it runs.
+    /// Returns the act, as facts that are equal to those of the same command before it runs.
     #[must_use]
     pub fn act(&self, policy: &Policy, home: &str, lookup: &dyn Lookup) -> Act {
         let findings = self.findings(policy, home, lookup);
         Act::of(TOOL, &self.input(), &self.directory, &findings)
     }
 
-    /// Decides about it.
+    /// Decides the execution.
     #[must_use]
     pub fn decide(
         &self,
@@ -229,10 +229,10 @@ impl Execution {
             }
         }
         let mut findings = evaluator.into_findings();
-        // Words are certain here: what the table cannot tell from them, they do not do.
+        // Arguments are certain here: acts that the table does not find in them do not happen.
         findings.opaque.clear();
-        // Acts that need no grant are asked about at the tool call. A program cannot be asked, and programs read keys and
-        // reset repositories of their own all the time.
+        // Acts that need no grant lead to a question at the tool call. A program cannot be asked, and programs read
+        // keys and reset their own repositories frequently.
         findings.actions.retain(|one| {
             let action = catalog.action(&one.action);
             action.is_some_and(|action| action.set.needs_grant())
@@ -251,7 +251,7 @@ impl Execution {
         findings
     }
 
-    /// Whether a program is a part of a push that git starts by itself, so that whatever has started it pushes.
+    /// Returns `true` if a program is a part of a push that git starts by itself, so that its parent pushes.
     fn is_part_of_push(&self, program: &str, arguments: &[String]) -> bool {
         let starts = |word: &String| {
             let word = word.trim_start();
@@ -267,8 +267,7 @@ impl Execution {
         }
     }
 
-    /// Returns what the words of a program stand for, one reading for each alias on the way. The programs of one that is
-    /// given to a shell are seen.
+    /// Returns the commands behind an alias, one interpretation per alias. Programs passed to a shell are seen later.
     fn aliased(&self, one: &Started, home: &str, lookup: &dyn Lookup) -> Vec<Started> {
         let machine = Machine {
             directory: &self.directory,
@@ -295,7 +294,7 @@ impl Execution {
         found
     }
 
-    /// Returns what git runs in its own process in place of a command that it does not know.
+    /// Returns the commands that git runs in its own process in place of an unknown one.
     fn corrected(
         &self,
         one: &Started,
@@ -327,14 +326,14 @@ impl Execution {
         set.find_map(|(name, value)| (name == wanted).then_some(value.as_str()))
     }
 
-    /// Returns `true` if its variables say where names are that it resolves by itself.
+    /// Returns `true` if the program resolves names by itself, so that its variables decide where they lead.
     #[must_use]
     pub fn has_aliases(&self) -> bool {
         let resolves = |one: &Started| aliases::has(&one.program) || is_corrected(one);
         self.readings().iter().any(resolves)
     }
 
-    /// Returns `true` if it is a push that sends nothing. Git starts the far end for it all the same.
+    /// Returns `true` for a push that sends nothing. Git starts the far end for it nevertheless.
     #[must_use]
     pub fn is_dry_push(&self, policy: &Policy, home: &str, lookup: &dyn Lookup) -> bool {
         let pushes = |one: &Started| {
@@ -347,7 +346,7 @@ impl Execution {
         self.readings().iter().any(pushes) && !self.is_gated(policy, home, lookup)
     }
 
-    /// Whether git would start this itself for a push, and where to.
+    /// Returns the helper if git would start this itself for a push, with the target.
     #[must_use]
     pub fn helper(&self) -> Option<Helper> {
         let operand = |words: &[String]| words.iter().find(|word| !word.starts_with('-')).cloned();
@@ -388,7 +387,7 @@ impl Execution {
     }
 }
 
-/// Returns the program that an interpreter runs within itself, by the name of its script, and that one's arguments.
+/// Returns the program that an interpreter runs within itself, by the name of its script, and its arguments.
 pub(crate) fn within(program: &str, arguments: &[String]) -> Option<(String, Vec<String>)> {
     let one = Started {
         program: program.to_owned(),
@@ -397,8 +396,8 @@ pub(crate) fn within(program: &str, arguments: &[String]) -> Option<(String, Vec
     carried(&one).map(|script| (script.program, script.arguments))
 }
 
-/// Returns `true` if a program of this name can perform a gated action, by itself or by what it runs within itself. Quick,
-/// because every execution is asked.
+/// Returns `true` if a program of this name can perform a gated action, by itself or by a program within it. Fast,
+/// because it is called for every execution.
 #[must_use]
 pub fn is_of_interest(catalog: &Catalog, name: &str) -> bool {
     let name = program_name(name);
@@ -411,13 +410,13 @@ pub fn is_of_interest(catalog: &Catalog, name: &str) -> bool {
         || matches!(name.as_str(), "roleos" | "corepack")
 }
 
-/// Returns `true` if git may run another command than the one that it is given.
+/// Returns `true` if git may run another command than the given one.
 fn is_corrected(one: &Started) -> bool {
     let verb = || git_command(&one.arguments).rest.iter().next();
     one.program == "git" && verb().is_some_and(|verb| is_unknown(verb))
 }
 
-/// The repository that a command of the far end, `git-receive-pack '/path'` and nothing else, names.
+/// Returns the repository of a far end's command, which must be `git-receive-pack '/path'` and nothing else.
 fn received(text: &str) -> Option<String> {
     let path = text
         .strip_prefix("git-receive-pack ")
@@ -427,8 +426,8 @@ fn received(text: &str) -> Option<String> {
     (!path.contains(is_more)).then(|| path.trim_matches(['\'', '"']).to_owned())
 }
 
-/// Returns `true` for words that only a push has, whatever the program is called: the far end's command behind a host, the
-/// objects for it, the sending behind a helper for HTTP.
+/// Returns `true` for arguments that only a push has, whatever the name of the program: the far end's command behind
+/// a host, the objects for it, the sending behind a helper for HTTP.
 #[must_use]
 pub fn sends(arguments: &[String]) -> bool {
     let has = |flags: &[&str]| {
@@ -446,7 +445,7 @@ pub fn sends(arguments: &[String]) -> bool {
     }
 }
 
-/// Returns `true` for a program whose purpose is that a daemon or another machine starts something.
+/// Returns `true` for a program that makes a daemon or another machine start something.
 #[must_use]
 pub fn launches(name: &str) -> bool {
     HANDLED.contains(&program_name(name).as_str())
@@ -465,7 +464,7 @@ pub fn loads(name: &str) -> bool {
     is_loader(&program_name(name))
 }
 
-/// `git-send-pack x` is `git send-pack x`.
+/// Converts `git-send-pack x` to `git send-pack x`.
 fn of_git(one: Started) -> Started {
     match one.program.strip_prefix("git-") {
         Some(verb) if !verb.is_empty() => {
@@ -480,7 +479,7 @@ fn of_git(one: Started) -> Started {
     }
 }
 
-/// A word without the marks that the shell analysis uses for what it does not know.
+/// Returns an argument without the markers that the shell analysis uses for unknown parts.
 fn certain(word: &str) -> String {
     match has_hole(word) {
         true => word

@@ -1,11 +1,14 @@
-//! Decides what a tool call may do, by understanding it: no model, no file, no clock, no network.
+//! Decides what a tool call may do, by analysing it: no model, no file, no clock, no network.
 //!
-//! Reading order: [`evaluate`] (every program that could run; [`actions`] says what of it is gated), [`tools`] (the same
-//! for tools that are no shell), [`protection`] (what stays out of reach), [`grants`] and [`governance`] (what people allow), [`verdict`] (the answer), [`act`] (what an approval binds), [`decide`] (the question), [`execution`]
-//! (the same question when a program is about to begin) and [`examples`] (actions, tried as whole commands).
+//! Reading order: [`evaluate`] (every program that could run; [`actions`] determines the gated ones), [`tools`] (the
+//! same for tools that are not shells), [`protection`] (things out of reach), [`grants`] and [`governance`]
+//! (permissions by people), [`verdict`] (the answer), [`act`] (the content of an approval), [`decide`] (the
+//! decision), [`execution`] (the same decision when a program is about to begin) and [`examples`] (actions, tested as
+//! whole commands).
 //!
-//! The promise: danger is looked for permissively, safety is never concluded from what was not understood; any input
-//! ends quickly and without a panic; the same input gives the same answer. What the machine knows arrives as a value.
+//! The promise: the search for danger is permissive, safety is never concluded from a part that was not understood;
+//! any input ends quickly and without a panic; the same input gives the same answer. Facts about the machine are
+//! passed in as values.
 
 pub mod evaluate;
 

@@ -1,7 +1,7 @@
-//! Tools that are no shell: the same actions by the name of the tool and what it is given.
+//! Tools that are not shells: the same actions by the name of the tool and its input.
 //!
-//! An MCP server may also run commands or programs for the agent; those are followed like any other. PowerShell is not
-//! read.
+//! An MCP server may also run commands or programs for the agent; those are followed like any other. PowerShell is
+//! not parsed.
 
 mod containers;
 mod keys;
@@ -18,21 +18,21 @@ use protection::{Touch, inputs, inputs::collect_texts};
 use shell::escape::quote;
 use shell::words::names;
 
-/// What a tool's arguments must show for it to be the action.
+/// Condition on a tool's arguments for the action.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
-    /// The name alone tells.
+    /// No condition; the name is enough.
     Name,
-    /// It names a repository of a forge: a local file is none.
+    /// A repository of a forge is named; a local file is not one.
     Repository,
-    /// `method` or `action` is one of the words that make or change something.
+    /// `method` or `action` is a word that makes or changes something.
     Method,
-    /// The name of the server tells what is meant.
+    /// The name of the server determines the meaning.
     Server(&'static str),
 }
 
-/// An action, what the arguments must show, and the endings of the names of tools that perform it; the server's name
-/// stands in front.
+/// An action, the condition on the arguments, and the suffixes of the names of tools that perform it; the server's
+/// name comes first.
 const TOOLS: &[(&str, Sign, &[&str])] = &[
     (
         "gh:pr-create",
@@ -109,10 +109,10 @@ const SHELLS: &[&str] = names!(
 /// Tools whose input is a command for PowerShell.
 const POWERSHELL: &[&str] = names!("PowerShell powershell pwsh run_powershell Powershell");
 
-/// Parts of the names of tools that type into a program that runs already.
+/// Parts of the names of tools that type into a running program.
 const TYPING: &[&str] = names!("write_stdin write_bash write_powershell send_keys");
 
-/// Parts of the names of other tools that run what they are given.
+/// Parts of the names of other tools that run their input.
 const RUNNERS: &[&str] = names!(
     "exec run_command run_cmd shell terminal bash run_script process_start start_process command"
 );
@@ -120,16 +120,16 @@ const RUNNERS: &[&str] = names!(
 /// Parts of the names of tools that run code in another language.
 const CODE: &[&str] = names!("exec run eval code python node script repl");
 
-/// Names of tools that are the program of their server: `run` of the server `git`.
+/// Names of tools that represent the program of their server: `run` of the server `git`.
 const OF_SERVER: &[&str] = names!("run exec execute call command cli invoke raw");
 
-/// The command of a tool that runs a shell.
+/// Returns the command of a tool that runs a shell.
 #[must_use]
 pub fn shell_command(tool: &str, input: &Value) -> Option<String> {
     SHELLS.contains(&tool).then(|| command_of(input)).flatten()
 }
 
-/// A command in the arguments of a tool: a text, or words.
+/// Returns a command in the arguments of a tool: a string, or a list.
 fn command_of(input: &Value) -> Option<String> {
     let keys = ["command", "cmd", "script", "commandLine", "command_line"];
     let command = keys.iter().find_map(|key| input.get(key))?;
@@ -152,7 +152,7 @@ fn command_of(input: &Value) -> Option<String> {
     }
 }
 
-/// What is typed into a program that may be a shell.
+/// Returns the text that is typed into a program that may be a shell.
 fn typed(name: &str, input: &Value) -> Option<String> {
     TYPING.iter().find(|part| name.contains(**part))?;
     let keys = ["chars", "input", "keys", "text"];
@@ -160,7 +160,7 @@ fn typed(name: &str, input: &Value) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Code in another language as the command that would run it: Python, unless the call says otherwise.
+/// Returns code in another language as the command that would run it: Python, unless the call names another language.
 fn code_of(name: &str, input: &Value) -> Option<Vec<String>> {
     CODE.iter().find(|part| name.contains(**part))?;
     let keys = ["code", "source", "expression"];
@@ -179,13 +179,13 @@ fn code_of(name: &str, input: &Value) -> Option<Vec<String>> {
     Some(words.map(str::to_owned).collect())
 }
 
-/// The server of a tool, where its name has one: `mcp__git__run`.
+/// Returns the server of a tool, if its name has one: `mcp__git__run`.
 fn server_of(tool: &str) -> Option<&str> {
     let (front, _) = tool.rsplit_once("__")?;
     front.rsplit("__").next()
 }
 
-/// Where a call runs: some agents give a shell's directory with the command.
+/// Returns the directory of a call: some agents give a shell's directory with the command.
 pub(crate) fn directory_of(call: &Call<'_>) -> String {
     let keys = names!("workdir cwd working_directory workingDirectory dir_path directory");
     let named = keys.iter().find_map(|key| call.input.get(key)?.as_str());
@@ -197,7 +197,7 @@ pub(crate) fn directory_of(call: &Call<'_>) -> String {
     }
 }
 
-/// Everything that a call does, whichever tool it is.
+/// Returns the findings of a call of any tool.
 pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) -> Findings {
     let Call { tool, input, place } = call;
     let directory = directory_of(call);
@@ -211,7 +211,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
                 evaluator.unread("PowerShell is not read", &command.replace('\\', "/"));
             }
             Some(command) => evaluator.whole(&command),
-            // A shell without a command that we can read may do anything.
+            // A shell without a readable command may do anything.
             None => evaluator.opaque(
                 "the command of this call cannot be read",
                 &input.to_string(),
@@ -240,7 +240,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         strings::follow(&mut evaluator, tool, input);
     }
     if !runs {
-        // Perhaps nobody runs it: what is gated or protected counts, what is unknown does not.
+        // It is possibly never run: gated and protected things count, unknown parts do not.
         evaluator.forget_doubts(known);
     }
     if let Some(words) = code {
@@ -273,13 +273,13 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         });
     }
     for finding in &mut findings.actions {
-        // Positions mean something in a command only.
+        // Positions are meaningful in a command only.
         finding.span = None;
     }
     findings
 }
 
-/// Attributes of git that a tool writes, with the text that it is given.
+/// Checks git attributes that a tool writes.
 fn written_attributes(evaluator: &mut Evaluator<'_>, input: &Value) {
     let keys = ["file_path", "path", "target_file", "filePath"];
     let Some(path) = keys.iter().find_map(|key| input.get(key)?.as_str()) else {
@@ -292,7 +292,7 @@ fn written_attributes(evaluator: &mut Evaluator<'_>, input: &Value) {
     }
 }
 
-/// The name without its server, in the way that most servers write it.
+/// Returns the name without its server, in the spelling of most servers.
 fn bare_name(tool: &str) -> String {
     let name = tool.rsplit("__").next().unwrap_or(tool);
     let name = name.rsplit(['.', ':', '/']).next().unwrap_or(name);
@@ -312,7 +312,7 @@ fn bare_name(tool: &str) -> String {
     bare
 }
 
-/// The action that a tool performs by itself.
+/// Returns the action that a tool performs by itself.
 fn action_of(tool: &str, name: &str, input: &Value) -> Option<&'static str> {
     let is_named = |ending: &str| {
         let front = name.strip_suffix(ending);
@@ -336,7 +336,7 @@ fn action_of(tool: &str, name: &str, input: &Value) -> Option<&'static str> {
     TOOLS.iter().find(is_it).map(|(action, ..)| *action)
 }
 
-/// A tool that is a program by its name: `git` with `args: ["push"]`.
+/// Evaluates a tool that is a program by its name: `git` with `args: ["push"]`.
 fn by_program(evaluator: &mut Evaluator<'_>, name: &str, input: &Value) {
     let program = name.replace('_', "-");
     if !evaluator.catalog.is_program(&program) {
@@ -359,7 +359,7 @@ fn by_program(evaluator: &mut Evaluator<'_>, name: &str, input: &Value) {
     }
 }
 
-/// A tool that sends requests can do what `curl` does, and one of a forge what `gh api` does.
+/// Evaluates requests: a tool that sends them can act like `curl`, and one of a forge like `gh api`.
 fn by_address(evaluator: &mut Evaluator<'_>, input: &Value) {
     if let Value::Array(items) = input {
         for item in items {

@@ -1,4 +1,5 @@
-//! The answer: allow, advise, watch, ask or deny, with what was found and why. A refusal is a value; deciding cannot fail.
+//! The answer: allow, advise, watch, ask or deny, with the findings and the reasons. A refusal is a value; deciding
+//! cannot fail.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -17,12 +18,12 @@ use actions::scope::refusal;
 use actions::{Catalog, Set};
 use shell::ir::Span;
 
-/// What to answer when a part of a command could not be followed.
+/// Answer to a command that could not be followed completely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnOpaque {
     /// Let it run.
     Allow,
-    /// Let it run under supervision; ask where it would leave that.
+    /// Let it run under supervision; ask if it would leave that.
     Watch,
     /// Ask a person.
     #[default]
@@ -31,12 +32,12 @@ pub enum OnOpaque {
     Deny,
 }
 
-/// What is answered to acts that need no grant.
+/// Answers to acts that need no grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answers {
-    /// To those that destroy something.
+    /// Answer to acts that destroy something.
     pub destructive: Verdict,
-    /// To those that read a secret.
+    /// Answer to acts that read a secret.
     pub secrets: Verdict,
 }
 
@@ -49,22 +50,22 @@ impl Default for Answers {
     }
 }
 
-/// The gate's settings, as values.
+/// Settings of the gate, as values.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     /// The gated actions.
     pub catalog: Catalog,
-    /// What is answered to acts that need no grant.
+    /// Answers to acts that need no grant.
     pub answers: Answers,
-    /// What opaque means.
+    /// Answer to an opaque command.
     pub opaque: OnOpaque,
-    /// Whether the scope of every grant binds.
+    /// Set if the scope of every grant binds.
     pub enforce_scope: bool,
-    /// What stays out of the agent's reach.
+    /// Things out of the agent's reach.
     pub guard: Guard,
 }
 
-/// Where a command would run.
+/// Directories of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// Working directory, absolute.
@@ -73,43 +74,42 @@ pub struct Place<'a> {
     pub home: &'a str,
 }
 
-/// The whole answer.
+/// Answer with all its details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What may happen.
     pub verdict: Verdict,
     /// Ids of all actions, sorted.
     pub actions: Vec<String>,
     /// Every finding, for people.
     pub findings: Vec<Finding>,
-    /// What stayed unknown.
+    /// Parts that could not be followed.
     pub opaque: Vec<Opaque>,
-    /// Why, one sentence each.
+    /// Reasons, one sentence each.
     pub reasons: Vec<String>,
     /// The parts of the command that decided.
     pub spans: Vec<Span>,
     /// Protected things that the call touches.
     pub guarded: Vec<Guarded>,
-    /// Words of programs that have a daemon or another machine start something.
+    /// Commands whose program makes a daemon or another machine start something.
     pub launches: Vec<Vec<String>>,
     /// Advice for the agent about the form of the call.
     pub notes: Vec<String>,
-    /// Actions whose countable grant this call uses up by one.
+    /// Actions whose countable grant this call reduces by one.
     pub uses: Vec<String>,
     /// Breaches of the mode, the tool lists and the budgets.
     pub violations: Vec<Violation>,
-    /// What the trace of a bundle records.
+    /// Verdict for the trace of a bundle.
     pub recorded: Recorded,
-    /// What exactly would happen, for an approval.
+    /// Exact act, for an approval.
     pub act: Act,
-    /// Whether a person may approve it once; what is protected and what the mode refuses is not for the taking.
+    /// Set if a person may approve it once; protected things and refusals of the mode cannot be approved.
     pub approvable: bool,
-    /// A one-time approval covered it and is used up.
+    /// Set if a one-time approval covered it and is used up.
     pub approved: bool,
 }
 
 impl Decision {
-    /// Nothing stands against the call.
+    /// Creates a decision that allows the call.
     pub(crate) fn allow(call: &Call<'_>) -> Self {
         let directory = call.place.directory;
         Self::of(Act::of(
@@ -120,7 +120,7 @@ impl Decision {
         ))
     }
 
-    /// Nothing stands against the act so far.
+    /// Creates a decision that allows the act.
     fn of(act: Act) -> Self {
         Self {
             verdict: Verdict::Allow,
@@ -142,7 +142,7 @@ impl Decision {
     }
 }
 
-/// Decides about a shell command by the gate alone.
+/// Decides a shell command by the gate alone.
 pub fn decide_command(
     policy: &Policy,
     command: &str,
@@ -155,7 +155,7 @@ pub fn decide_command(
     decide_tool(policy, "Bash", &input, place, lookup, grants, now)
 }
 
-/// Decides about a call of any tool by the gate alone.
+/// Decides a call of any tool by the gate alone.
 pub fn decide_tool(
     policy: &Policy,
     tool: &str,
@@ -171,7 +171,7 @@ pub fn decide_tool(
     decision
 }
 
-/// What a trace says of a verdict of the gate alone.
+/// Returns the trace's verdict for a verdict of the gate alone.
 pub(crate) fn recorded(verdict: Verdict) -> Recorded {
     match verdict {
         Verdict::Deny => Recorded::Denied,
@@ -180,7 +180,7 @@ pub(crate) fn recorded(verdict: Verdict) -> Recorded {
     }
 }
 
-/// What the gate says to a call.
+/// Returns the decision of the gate on a call.
 pub(crate) fn gate(
     policy: &Policy,
     call: &Call<'_>,
@@ -192,7 +192,7 @@ pub(crate) fn gate(
     conclude(policy, call, findings, grants, lookup, now)
 }
 
-/// Weighs what was found, action by action.
+/// Judges the findings, action by action.
 pub(crate) fn conclude(
     policy: &Policy,
     call: &Call<'_>,
@@ -247,11 +247,11 @@ pub(crate) fn conclude(
     decision
 }
 
-/// What becomes of a command that cannot be followed and is supervised.
+/// Explanation for a supervised command that cannot be followed.
 const WATCHED: &str =
     "what it does cannot be told before it runs, so every program of it is judged when that begins";
 
-/// What can be done about a command that cannot be followed, by what is not understood in it.
+/// Returns a hint for a command that cannot be followed, by the reason.
 fn next(reason: &str) -> String {
     let is = |parts: &[&str]| parts.iter().any(|part| reason.contains(part));
     let hint = if is(&["from elsewhere", "another version"]) {
@@ -268,7 +268,8 @@ fn next(reason: &str) -> String {
     format!("what it does cannot be told before it runs: {hint}; otherwise a person decides")
 }
 
-/// What is not understood, for people. A note that shows nothing of the command only counts where it is the only one.
+/// Describes the parts that are not understood, for people. A note without text of the command only counts if there
+/// is no other.
 fn told(notes: &[Opaque], verdict: Verdict) -> Vec<String> {
     let shows = |note: &&Opaque| !note.text.trim().trim_matches('…').is_empty();
     let mut told: Vec<String> = notes

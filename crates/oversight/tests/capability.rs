@@ -1,4 +1,4 @@
-//! Every published case of the capability gate, as data: what it is given and what it must answer.
+//! Every published case of the capability gate, as data: its input and the required answer.
 //!
 //! A case with `reference` is one where the published gate answers otherwise; `docs/differences.md` says why.
 
@@ -67,7 +67,7 @@ fn every_published_case_is_answered_as_written() {
             _ => decision.recorded == Recorded::Allowed,
         };
         let gated = case.get("gate") == Some(&Value::Bool(true));
-        // What is not read runs under supervision, where that is available.
+        // An unparsed command runs under supervision, if that is available.
         let only_opaque = decision.actions.is_empty() && decision.guarded.is_empty();
         let supervised = only_opaque && !decision.opaque.is_empty() && expected == Some("allow");
         if (Some(decision.verdict.as_str()) != expected && !supervised)

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 const HOME: &str = "/home/dev";
 
-/// The files of one case.
+/// Files of one case.
 struct Files(BTreeMap<String, String>);
 
 impl Lookup for Files {
@@ -101,11 +101,11 @@ fn decide(case: &Case) -> Decision {
     )
 }
 
-/// How a command is answered.
+/// Answer to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Allowed,
-    /// Nothing stands against it but what is not read: it runs under supervision, or a person is asked.
+    /// Only unparsed parts: it runs under supervision, or a person is asked.
     Opaque,
     /// A person is asked for another reason.
     Asked,
@@ -155,7 +155,7 @@ fn show(what: &str, case: &Case, decision: &Decision) {
     );
 }
 
-/// The answers by level, and every case that is answered in a way that its level does not allow.
+/// Returns the answers by level, and the number of cases whose answer their level does not allow.
 fn tallied(text: &str) -> (BTreeMap<String, Tally>, usize) {
     let verbose = std::env::args().any(|argument| argument == "--nocapture");
     let mut levels: BTreeMap<String, Tally> = BTreeMap::new();
@@ -201,7 +201,7 @@ const LEFT_TO_SUPERVISION: &[&str] = &[
     "t3445", "tu0058", "tu0061", "tu0075", "tu0121", "o0995",
 ];
 
-/// Programs whose words or input are code of another language, which is not read.
+/// Programs whose arguments or input are code of another language, which is not parsed.
 const CODE: &[&str] = &[
     "python3 -c",
     "python3 - <<",
@@ -213,7 +213,8 @@ const CODE: &[&str] = &[
     "awk 'BEGIN",
 ];
 
-/// Acts whose program or text is computed: `find … -exec {} push`, words for `xargs bash`, lines that are read in a loop.
+/// Acts whose program or text is computed: `find … -exec {} push`, arguments for `xargs bash`, lines that are read in
+/// a loop.
 const COMPUTED: &[&str] = &[
     "g-wrapped-0230",
     "g-wrapped-0345",
@@ -221,12 +222,12 @@ const COMPUTED: &[&str] = &[
     "g-wrapped-0701",
 ];
 
-/// Returns `true` if the act stands in code or is computed, so that supervision sees it.
+/// Returns `true` if the act is in code or computed, so that supervision sees it.
 fn is_code(case: &Case) -> bool {
     CODE.iter().any(|start| case.command.starts_with(start)) || COMPUTED.contains(&case.id.as_str())
 }
 
-/// Levels whose words stand in the command: they are refused before anything runs.
+/// Levels with literal commands: they are refused before anything runs.
 const LITERAL: &[&str] = &["plain", "wrapped", "quoted"];
 
 #[test]

@@ -1,8 +1,8 @@
-//! Generated commands, run by the real bash with programs that only write down their words: whatever ran and is gated
-//! must have been seen by the analysis.
+//! Generated commands, run by the real bash with programs that only record their arguments: the analysis must have
+//! found every gated program that ran.
 //!
-//! `ROLEOS_DIFFERENTIAL=50000` runs that many; `ROLEOS_DIFFERENTIAL_SEED=7` starts elsewhere. A failure prints the seed
-//! and every command that was missed.
+//! `ROLEOS_DIFFERENTIAL=50000` runs that many; `ROLEOS_DIFFERENTIAL_SEED=7` sets another seed. A failure prints the
+//! seed and every command that was missed.
 
 #![expect(
     clippy::expect_used,
@@ -30,10 +30,10 @@ const RECORDED: &[&str] = &[
     "git", "gh", "npm", "pnpm", "yarn", "bun", "twine", "uv", "poetry", "gh-pages", "wrangler",
 ];
 
-/// Launchers that may be missing here: they start what they are given.
+/// Launchers that may be missing on this machine: they start their arguments.
 const EMULATED: &[&str] = &["sudo", "doas", "ionice", "npx", "unbuffer", "chronic"];
 
-/// Programs of the system that the commands use.
+/// System programs that the commands use.
 const REAL: &[&str] = &[
     "sh", "bash", "dash", "cat", "tr", "rev", "base64", "sed", "head", "tail", "cut", "sort",
     "env", "timeout", "nice", "nohup", "setsid", "stdbuf", "xargs", "find", "seq", "tee", "cp",
@@ -41,7 +41,7 @@ const REAL: &[&str] = &[
     "tac", "flock", "mktemp", "xxd", "fold", "perl", "make", "dd",
 ];
 
-/// How many commands run without being asked for more.
+/// Default number of commands.
 const COMMANDS: usize = 1500;
 
 fn number(variable: &str, otherwise: usize) -> usize {
@@ -54,7 +54,7 @@ fn executable(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
 }
 
-/// The directory of programs that the commands find.
+/// Creates the directory of programs that the commands find.
 fn programs(root: &Path) -> PathBuf {
     let place = root.join("bin");
     fs::create_dir_all(&place).expect("a directory");
@@ -76,9 +76,9 @@ fn programs(root: &Path) -> PathBuf {
     place
 }
 
-/// Runs a command and tells whether a gated act happened.
+/// Runs a command and returns `true` if a gated act happened.
 ///
-/// Each command has a record of its own: what an earlier one left running must not be taken for its act.
+/// Each command has its own record, so that the act of an earlier one that is still running does not count for it.
 fn acts(command: &str, index: usize, programs: &Path, place: &Path) -> bool {
     drop(fs::remove_dir_all(place));
     fs::create_dir_all(place).expect("a directory");

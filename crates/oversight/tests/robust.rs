@@ -222,8 +222,8 @@ fn hostile_texts_end_quickly() {
     }
 }
 
-/// Every text of four of these: what opens here-documents, substitutions and subscripts without closing them has made
-/// the parser's tokenizer run for ever.
+/// Every text of four of these: unclosed openings of here-documents, substitutions and subscripts have made the
+/// parser's tokenizer run for ever.
 #[test]
 fn every_short_text_of_openings_ends() {
     let parts = [
@@ -295,7 +295,7 @@ const BEFORE: &[&str] = &[
     "op run --",
 ];
 
-/// Texts around a command, which stands where `%` does.
+/// Texts around a command, which replaces `%`.
 const AROUND: &[&str] = &[
     "bash -c '%'",
     "sh -lc '%'",
@@ -377,8 +377,8 @@ fn wrapping_a_gated_command_keeps_it_gated() {
     assert!(open.is_empty(), "{open:#?}");
 }
 
-/// Commands that do many harmless things and then an act. What stands for `ITEMS` are words, and what
-/// stands between `«` and `»` is repeated.
+/// Commands that do many harmless things and then an act. `ITEMS` is replaced by words, and the part between `«` and
+/// `»` is repeated.
 const PADDED: &[&str] = &[
     "for x in ITEMS push; do git $x; done",
     "printf '%s\\n' ITEMS push | xargs -n1 git",
@@ -440,7 +440,7 @@ fn an_act_behind_many_harmless_ones_is_seen() {
     }
 }
 
-/// What is grammar outside of the text of a here-document.
+/// Text that is grammar outside of a here-document.
 const INSIDE: &[&str] = &[
     "fix: x (see a",
     "it's a `git push`",
@@ -486,7 +486,7 @@ fn the_text_of_a_here_document_is_no_command() {
     }
 }
 
-/// Where a shell reads the text of a here-document, or perhaps does, it is a command.
+/// If a shell reads the text of a here-document, or may do so, it is a command.
 #[test]
 fn the_text_of_a_here_document_that_is_run_is_a_command() {
     for text in [
@@ -506,7 +506,8 @@ fn the_text_of_a_here_document_that_is_run_is_a_command() {
     }
 }
 
-/// The reader marks places with characters that no text has; one that has them is not read, as it could speak for us.
+/// The reader marks positions with characters that no text has; a text with them is not parsed, because it could
+/// imitate the marks.
 #[test]
 fn marks_of_the_reader_hide_nothing() {
     for text in [

@@ -1,4 +1,4 @@
-//! Grants whose scope binds: what is covered, what is not, and what cannot be told.
+//! Grants whose scope binds: covered calls, others, and those that cannot be checked.
 
 use std::collections::BTreeMap;
 
@@ -108,7 +108,7 @@ fn packages_go_by_name() {
     covered("a, @acme/tool", "pnpm publish");
     covered("other", "npm publish ./packages/b");
     refused("other", "npm publish", "not for `@acme/tool`");
-    // These publish what their own settings say.
+    // These publish by their own settings.
     refused("@acme/tool", "lerna publish", "cannot be checked");
     refused("acme/tool", "goreleaser release", "cannot be checked");
     refused(

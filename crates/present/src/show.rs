@@ -1,8 +1,8 @@
-//! What people look at, the same in the terminal and in the browser: replays as a page, the cost curve as a picture, and
-//! the words and units of both.
+//! Output for people, the same in the terminal and in the browser: replays as a page, the cost curve as a picture,
+//! and the words and units of both.
 //!
-//! Everything here turns values into text and does nothing else: no file, no clock, no terminal. A bundle is written by
-//! strangers, so every byte of one passes through [`clean`] before it is shown.
+//! Everything here converts values to text and does nothing else: no file, no clock, no terminal. Bundles are
+//! untrusted, so every byte of one passes through [`clean`] before it is shown.
 
 pub mod clean;
 

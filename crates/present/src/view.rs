@@ -1,7 +1,8 @@
-//! Bundles, scorecards, curves, roles, specialists, decisions and checks as other programs read them: one JSON shape
+//! JSON shapes for other programs: bundles, scorecards, curves, roles, specialists, decisions and checks, one shape
 //! each, for the command line and the server.
 //!
-//! The rooms' own types are not serialisable, so that a change in them cannot change these promises by accident.
+//! The types of the other crates are not serialisable, so that a change in them cannot change these shapes by
+//! accident.
 
 pub mod bundle;
 pub mod catalog;

@@ -1,4 +1,5 @@
-//! Other agents that a tool call starts. They are asked about; with other settings or without hooks they are refused.
+//! Other agents that a tool call starts. They lead to a question; with other settings or without hooks they are
+//! refused.
 
 use authority::verdict::Verdict;
 use shell::value::for_people;
@@ -6,7 +7,7 @@ use shell::words::names;
 
 use crate::Guarded;
 
-/// Names of an agent's program and package, and its short options that load other settings or skip questions.
+/// Names of an agent's program and package, and its short options that load other settings or skip prompts.
 const AGENTS: &[(&[&str], &str)] = &[
     (&["claude", "claude-code"], ""),
     (&["codex", "codex-cli"], "cp"),
@@ -23,7 +24,7 @@ const AGENTS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Programs that are an agent only with one of these words first; alone they are something else.
+/// Programs that are an agent only with one of these words first; alone they are other programs.
 const WITH_WORD: &[(&str, &[&str])] = &[
     ("acli", &["rovodev"]),
     ("amp", names!("-x --execute threads")),
@@ -32,25 +33,25 @@ const WITH_WORD: &[(&str, &[&str])] = &[
     ("q", &["chat"]),
 ];
 
-/// Parts of an option's name that say that it loads other settings, or leaves hooks or questions out.
+/// Parts of the names of options that load other settings, or disable hooks or prompts.
 const LOOSENS: &[&str] = names!(
     "bare settings setting dangerously bypass yolo hook hooks profile config plugin plugins agents simple safe"
 );
 
-/// Values that leave questions out.
+/// Values that disable prompts.
 const LOOSE_VALUES: &[&str] = names!("bypassPermissions yolo danger-full-access hooks codex_hooks");
 
-/// Variables that move or change the settings of an agent, or of the hook that it starts.
+/// Variables that move or change the settings of an agent, or of its hook.
 const VARIABLES: &[&str] = names!("HOME XDG_STATE_HOME XDG_CONFIG_HOME NODE_OPTIONS NODE_PATH");
 
-/// Beginnings of such variables, and ends that make one of them harmless.
+/// Prefixes of such variables, and suffixes that make one of them harmless.
 const PREFIXES: &[&str] = names!("ROLEOS_ CLAUDE_ CODEX_ GEMINI_ COPILOT_ CURSOR_");
 const HARMLESS_ENDS: &[&str] = names!("_KEY _TOKEN _MODEL _TOKENS _MS");
 
 /// Interpreters that run an agent's package by its file.
 const INTERPRETERS: &[&str] = names!("node bun deno tsx");
 
-/// Returns `true` if a variable of this name changes which settings an agent loads.
+/// Returns `true` if a variable of this name changes the settings that an agent loads.
 pub fn is_settings_variable(name: &str) -> bool {
     let by_prefix = PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         && !HARMLESS_ENDS.iter().any(|end| name.ends_with(end));
@@ -91,7 +92,7 @@ fn agent<'w>(name: &str, arguments: &'w [String]) -> Option<(&'static str, &'w [
     })
 }
 
-/// Returns what stands against a program, if it is an agent. `variables` are those that the command sets for it.
+/// Returns the objection to a program, if it is an agent. `variables` are those that the command sets for it.
 pub fn start(
     name: &str,
     arguments: &[String],
@@ -122,7 +123,7 @@ pub fn start(
     Some(Guarded::new(name, verdict, reason))
 }
 
-/// Returns `true` if an argument loads other settings, or leaves hooks or questions out.
+/// Returns `true` if an argument loads other settings, or disables hooks or prompts.
 fn loosens(word: &str, letters: &str) -> bool {
     let (option, value) = word.split_once('=').unwrap_or((word, word));
     if LOOSE_VALUES.contains(&value) {
@@ -140,7 +141,7 @@ fn loosens(word: &str, letters: &str) -> bool {
     }
 }
 
-/// Returns `true` if the agent only prints something about itself.
+/// Returns `true` if the agent only prints information about itself.
 fn only_prints(arguments: &[String]) -> bool {
     const PRINTS: &[&str] =
         names!("--version -v -V --help -h help version doctor completion completions");

@@ -1,10 +1,11 @@
-//! Exclude options of programs that copy or pack trees. They name what is left out, so they can only make a tree smaller.
+//! Exclude options of programs that copy or pack trees. They name omitted parts, so they can only make a tree
+//! smaller.
 
 /// The command without its exclude options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Included {
     pub(crate) words: Vec<String>,
-    /// One of them leaves `.role-os` out wherever it lies in the tree.
+    /// Set if one of them omits `.role-os` anywhere in the tree.
     pub(crate) leaves_ours_out: bool,
 }
 
@@ -18,7 +19,7 @@ pub(crate) fn removed(name: &str, arguments: &[String]) -> Option<Included> {
         words: Vec::new(),
         leaves_ours_out: false,
     };
-    // Options that take something in again, or that bind a pattern to the top.
+    // Options that include a part again, or that anchor a pattern at the top.
     let limits: &[&str] = match name {
         "rsync" => &["--include", "--filter", "-f"],
         "zip" => &[],
@@ -53,7 +54,7 @@ pub(crate) fn removed(name: &str, arguments: &[String]) -> Option<Included> {
     }
     included.leaves_ours_out &= !is_limited;
     if is_zip {
-        // Its patterns are compared with the whole name in the archive, which begins with what was packed.
+        // Its patterns are compared with the whole name in the archive, which begins with the packed directory.
         let mut packed = included.words.iter().filter(|word| !word.starts_with('-'));
         included.leaves_ours_out &=
             packed.nth(1).is_some_and(|first| first == ".") && packed.next().is_none();
@@ -61,7 +62,7 @@ pub(crate) fn removed(name: &str, arguments: &[String]) -> Option<Included> {
     Some(included)
 }
 
-/// Returns `true` if a pattern matches the folder `.role-os`, or everything in it.
+/// Returns `true` if a pattern matches the directory `.role-os`, or everything in it.
 fn names_ours(pattern: &str, is_zip: bool) -> bool {
     match is_zip {
         true => matches!(

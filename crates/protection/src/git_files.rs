@@ -1,4 +1,4 @@
-//! The files that a call of git is given by name, and what it does to them.
+//! Files that a git call names, and their use.
 
 use actions::git_command;
 use shell::words::{Names, names};
@@ -6,7 +6,7 @@ use shell::words::{Names, names};
 use crate::Touch;
 use crate::programs::{Touches, has_flag, is_remote, operands, value};
 
-/// Verbs of git whose arguments are revisions, messages or files that are only read.
+/// Git verbs whose arguments are revisions, messages or files that are only read.
 static GIT_READS: Names = Names::new(names!(
     "add annotate bisect blame branch cat-file check-attr check-ignore check-mailmap cherry cherry-pick commit \
     count-objects describe diff diff-files diff-index diff-tree difftool fetch for-each-ref fsck gc grep hash-object help \
@@ -15,12 +15,12 @@ static GIT_READS: Names = Names::new(names!(
     update-ref var verify-commit verify-tag version whatchanged write-tree"
 ));
 
-/// Options of git that name a file or folder that is written, whatever the verb.
+/// Git options that name a file or directory that is written, for any verb.
 const GIT_OUTPUTS: &[&str] = names!(
     "--output --output-directory --git-dir --work-tree --separate-git-dir --export-marks --index-output"
 );
 
-/// Git as it touches files by name. Reading and committing settings is ordinary.
+/// Returns the files that git touches by name. Reading and committing settings is ordinary.
 pub(crate) fn touched(arguments: &[String]) -> Touches {
     let call = git_command(arguments);
     let mut found = Touches::new();
@@ -96,7 +96,7 @@ pub(crate) fn touched(arguments: &[String]) -> Touches {
         let places = value(rest, &["--directory"]).into_iter();
         found.extend(places.map(|path| (Touch::Fill, inside(path))));
     }
-    // What git ignores here is ours, and the agent's settings with the hook.
+    // Files that git ignores here are ours, and the agent's settings with the hook.
     let takes_ignored = match verb.as_str() {
         "clean" => has_flag(rest, "xX", &[]),
         "stash" => has_flag(rest, "a", &["--all"]),
@@ -131,6 +131,6 @@ fn reads_settings(rest: &[String]) -> bool {
                 .iter()
                 .any(|change| word.split('-').next() == Some(change))
     };
-    // A key alone is shown.
+    // A key alone shows the setting.
     rest.iter().any(is_read) || (others.count() < 2 && !rest.iter().any(is_change))
 }

@@ -1,4 +1,4 @@
-//! Settings of git that name a program, or a file with such settings: git runs it later, without being looked at again.
+//! Git settings that name a program, or a file with such settings: git executes it later, without another check.
 
 use actions::git_command;
 use actions::git_config::{is_include, is_run};
@@ -8,7 +8,7 @@ use shell::words::names;
 
 use crate::Guarded;
 
-/// Programs that people name in git's settings and that only show, edit, sign or store.
+/// Programs that users name in git's settings and that only show, edit, sign or store.
 const ORDINARY: &[&str] = names!(
     "true false cat : less more most delta bat batcat diff-so-fancy diff-highlight difft vim vi nvim nano emacs \
     emacsclient code code-insiders subl micro hx helix kak gedit notepad zed store cache osxkeychain manager \
@@ -16,7 +16,7 @@ const ORDINARY: &[&str] = names!(
     opendiff bc diffmerge p4merge never always auto keep built-in"
 );
 
-/// Commands that a helper may be, whole.
+/// Whole commands that a helper may be.
 const ORDINARY_COMMANDS: &[&str] = &["!gh auth git-credential", "!glab auth git-credential"];
 
 /// Options by which an ordinary program would run another, or read commands from a file.
@@ -48,7 +48,7 @@ pub fn change(arguments: &[String], further: &[(String, String)]) -> Option<Guar
     Some(Guarded::new(for_people(key), Verdict::Ask, reason))
 }
 
-/// Returns the option by which `git config` opens or renames what it holds.
+/// Returns the option by which `git config` opens or renames a whole section or file.
 fn edits_whole(arguments: &[String]) -> Option<String> {
     const WHOLE: &[&str] = names!("-e --edit edit --rename-section rename-section");
     let call = git_command(arguments);
@@ -58,7 +58,7 @@ fn edits_whole(arguments: &[String]) -> Option<String> {
     found.filter(|_| verb == "config").cloned()
 }
 
-/// Returns the settings that a call of git makes.
+/// Returns the settings that a git call makes.
 pub fn made(arguments: &[String]) -> Vec<(String, String)> {
     let call = git_command(arguments);
     let mut made = call.settings;
@@ -90,7 +90,7 @@ pub fn made(arguments: &[String]) -> Vec<(String, String)> {
 fn configured(rest: &[String]) -> Option<(String, String)> {
     const VALUED: &[&str] = names!("-f --file --blob --type -t --default --value --comment --url");
     let mut words = Vec::new();
-    // Options and commands that stand before the key.
+    // Options and commands before the key.
     let mut before = Vec::new();
     let mut all = rest.iter();
     while let Some(word) = all.next() {
@@ -100,7 +100,7 @@ fn configured(rest: &[String]) -> Option<(String, String)> {
         } else if words.is_empty() && (word.starts_with('-') || (is_command && rest.len() > 1)) {
             before.push(word.as_str());
         } else {
-            // What follows the key is its value, even when it begins with a dash.
+            // The argument after the key is its value, even if it begins with a dash.
             words.push(word.clone());
         }
     }
@@ -115,13 +115,13 @@ fn configured(rest: &[String]) -> Option<(String, String)> {
     let removes = has(&["unset"]);
     match words.get(1) {
         Some(value) if !removes => Some((key, value.clone())),
-        // Without the setting git looks in its own folder again.
+        // Without the setting, git uses its own directory again.
         _ if removes && key.eq_ignore_ascii_case("core.hookspath") => Some((key, String::new())),
         _ => None,
     }
 }
 
-/// Returns `true` if git would run the value, or a value in the file that it names.
+/// Returns `true` if git would execute the value, or a value in the file that it names.
 fn is_later(key: &str, value: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let last = key.rsplit('.').next().unwrap_or(&key);
@@ -159,7 +159,7 @@ fn is_ordinary(value: &str) -> bool {
     is_plain && ORDINARY.contains(&program) && !words.any(runs)
 }
 
-/// Returns the question about attributes that make git run a driver. `text` is what is written.
+/// Returns the question about attributes that make git run a driver. `text` is the written text.
 pub fn attributes(path: &str, text: &str) -> Option<Guarded> {
     let is_it = path.ends_with(".gitattributes") || path.ends_with("info/attributes");
     let ordinary = ["lfs", "text", "binary", "union", "ours", "unset"];
@@ -185,7 +185,7 @@ pub fn attributes(path: &str, text: &str) -> Option<Guarded> {
     Some(Guarded::new(for_people(path), Verdict::Ask, reason))
 }
 
-/// Returns `true` if an attribute names a driver that git does not bring along.
+/// Returns `true` if an attribute names a driver that is not built into git.
 fn is_driver(key: &str, name: &str, ordinary: &[&str]) -> bool {
     const LANGUAGES: &[&str] = names!(
         "ada bash bibtex cpp csharp css dts elixir fortran fountain golang html ini java kotlin markdown matlab \

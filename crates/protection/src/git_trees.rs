@@ -1,11 +1,11 @@
-//! Commands of git that write files of the working tree, and from where.
+//! Git commands that write files of the working tree, with their sources.
 
 use actions::git_command;
 
 use crate::programs::{has_flag, operands, value};
 use crate::trees::{From, Packed, Tree};
 
-/// Returns the trees that a call of git writes.
+/// Returns the trees that a git call writes.
 pub(crate) fn written(arguments: &[String]) -> Vec<Tree> {
     let call = git_command(arguments);
     let Some((verb, rest)) = call.rest.split_first().filter(|_| !call.only_prints) else {
@@ -22,7 +22,7 @@ pub(crate) fn written(arguments: &[String]) -> Vec<Tree> {
             .into_iter()
             .map(|name| revision(name))
             .collect(),
-        // Where `HEAD` leads decides what the next command restores.
+        // The target of `HEAD` determines what the next command restores.
         "symbolic-ref" | "update-ref" => operands(rest)
             .into_iter()
             .skip(1)
@@ -55,7 +55,7 @@ pub(crate) fn written(arguments: &[String]) -> Vec<Tree> {
                 .map(|name| merged(name))
                 .collect()
         }
-        // The patch can be what the same command has shown.
+        // The patch can be the output of the same command.
         "apply" | "am" => vec![Tree::new(From::Input, None)],
         _ => Vec::new(),
     };
@@ -123,7 +123,8 @@ fn picked(name: &str) -> Tree {
     Tree::new(from, None)
 }
 
-/// `git cherry-pick` and `git revert`: commits, ranges of them, and merges by one of their parents.
+/// Returns the trees of `git cherry-pick` and `git revert`: commits, ranges of them, and merges by one of their
+/// parents.
 fn replayed(verb: &str, rest: &[String]) -> Vec<Tree> {
     if has_flag(rest, "", &["--stdin"]) {
         return vec![Tree::new(From::Elsewhere, None)];
@@ -134,7 +135,7 @@ fn replayed(verb: &str, rest: &[String]) -> Vec<Tree> {
         .into_iter()
         .filter(|name| Some(&name.as_str()) != parent);
     let tree = |name: &String| match (parent, name.split_once("..")) {
-        // What comes back is what the other parent, or the commit before the range, holds.
+        // A revert restores the content of the other parent, or of the commit before the range.
         (Some(parent), _) if verb == "revert" => revision(&format!("{name}^{parent}")),
         (Some(_), _) => revision(name),
         (None, Some((start, _))) if verb == "revert" => {
@@ -153,7 +154,7 @@ fn with_members(from: From, members: Vec<String>) -> Tree {
     }
 }
 
-/// Returns the arguments before and after `--`, options left out.
+/// Returns the arguments before and after `--`, without options.
 fn halves(rest: &[String]) -> (Vec<String>, Vec<String>) {
     let at = rest
         .iter()
@@ -164,11 +165,11 @@ fn halves(rest: &[String]) -> (Vec<String>, Vec<String>) {
     (before, after.iter().skip(1).cloned().collect())
 }
 
-/// `git checkout revision -- paths`, `git checkout paths`, `git switch revision`.
+/// Returns the trees of `git checkout revision -- paths`, `git checkout paths`, `git switch revision`.
 fn switched(rest: &[String]) -> Vec<Tree> {
     let (words, paths) = halves(rest);
     if has_flag(rest, "bBcC", &["--orphan", "--create", "--force-create"]) {
-        // One word names the new branch, which may be glued to its option; any of them can be the revision.
+        // One argument names the new branch, which may be glued to its option; any of them can be the revision.
         let forced = has_flag(rest, "f", &["--force", "--discard-changes"]);
         let tree = |name: &String| {
             let from = if forced {
@@ -189,7 +190,7 @@ fn switched(rest: &[String]) -> Vec<Tree> {
     };
     let mut members = more.to_vec();
     members.extend(paths);
-    // Without `--` the first word can be a path.
+    // Without `--` the first argument can be a path.
     let all = std::iter::once(first).chain(&members).cloned().collect();
     let forced = !members.is_empty() || has_flag(rest, "f", &["--force", "--discard-changes"]);
     let from = if forced {
@@ -219,7 +220,7 @@ fn reset(rest: &[String]) -> Vec<Tree> {
     if has_flag(rest, "", &["--hard", "--merge", "--keep"]) {
         return vec![Tree::new(From::Restored(name.to_owned()), None)];
     }
-    // The index of another branch is what the next command restores; a step back on this one is ordinary.
+    // The next command restores the index of another branch; a step back on this one is ordinary.
     if name.starts_with("HEAD") || name.starts_with('@') {
         return Vec::new();
     }

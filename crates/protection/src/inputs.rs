@@ -1,4 +1,4 @@
-//! Which files a tool that is no shell reads or writes: by its name, and by arguments that are paths.
+//! Files that a tool other than a shell reads or writes: by its name, and by arguments that are paths.
 
 use serde_json::Value;
 
@@ -11,64 +11,64 @@ use crate::search;
 use crate::things::is_settings_folder;
 use actions::lookup::base_name;
 
-/// Arguments that hold a path, or a list of them.
+/// Arguments that contain a path, or a list of them.
 const PATHS: &[&str] = names!(
     "file_path filepath filename file files path paths notebook_path target_notebook include absolute_path \
     relative_path target_file target_path dir_path source source_path destination destination_path dest from to \
     directory dir folder uri old_path new_path oldpath newpath"
 );
 
-/// Arguments that hold a patch.
+/// Arguments that contain a patch.
 const PATCHES: &[&str] = names!("input patch diff command content");
 
-/// Words of a tool's name that say that something is changed.
+/// Words of a tool's name for a change.
 const CHANGES: &[&str] = names!(
     "write edit create move delete remove rename append update put patch copy mkdir save insert replace upload set \
     modify download touch link chmod truncate apply"
 );
 
-/// Words of a tool's name that say that a whole folder may go.
+/// Words of a tool's name for the removal of a whole directory.
 const REMOVES: &[&str] = names!("delete remove move rename rm mv unlink rmdir trash erase purge");
 
-/// Words of a tool's name that say that it works in a folder, or changes one file.
+/// Words of a tool's name for work in a directory, or the change of one file.
 const WORKS: &[&str] = names!(
     "write put edit create mkdir save append insert copy touch upload download add stage commit run test tests build     compile index open activate scan watch format init clone checkout pull push merge branch start use"
 );
 
-/// Parts of the names of fields that say where something is done, not to what.
+/// Parts of the names of fields that give the directory of an operation, not its object.
 const PLACES: &[&str] = names!(
     "cwd pwd repo repository root roots workspace workdir worktree directory dir project base"
 );
 
-/// Words of a tool's name that say that a file gets another name.
+/// Words of a tool's name for giving a file another name.
 const LINKS: &[&str] = names!("link symlink hardlink junction ln mount");
 
-/// Words of a tool's name that say that something is only read.
+/// Words of a tool's name for reading only.
 const READS: &[&str] = names!(
     "read get list search find fetch view query describe show stat info grep glob tree cat head tail lookup browse \
     inspect count log status check validate analyze lint preview diff think ls exists outline diagnostics"
 );
 
-/// Fields that hold prose: a path alone in them is a question.
+/// Fields that contain prose: a single path in them leads to a question.
 const PROSE: &[&str] = names!(
     "content contents text body message description prompt query pattern title new_string old_string comment summary \
     subject reason notes note question answer label name thought plan"
 );
 
-/// Parts of the names of fields that hold a file that is written, whatever the tool is called.
+/// Parts of the names of fields that contain a file that is written, for any tool.
 const OUTPUTS: &[&str] = names!(
     "output out outfile outdir outpath outputfile outputpath dest destination save saved write sink dump export download"
 );
 
-/// Tools whose arguments are known: only those that hold paths count.
+/// Tools with known arguments: only those that contain paths count.
 const KNOWN: &[&str] = names!(
     "Read Glob Grep WebFetch WebSearch TodoWrite AskUserQuestion ExitPlanMode Task Write Edit Bash"
 );
 
-/// Deeper inputs are not walked. A parser of JSON does not go deeper either.
+/// Limit of the depth of an input. A JSON parser does not go deeper either.
 const MAX_DEPTH: usize = 128;
 
-/// More folders are not put in front of other names.
+/// Limit of directories that are prepended to other names.
 const MAX_FOLDERS: usize = 8;
 
 /// Returns `true` if the arguments of a tool are known.
@@ -76,18 +76,18 @@ pub fn is_known(tool: &str) -> bool {
     KNOWN.contains(&canonical(tool))
 }
 
-/// Returns `true` if the words of a tool's name say that it only reads.
+/// Returns `true` if the words of a tool's name mean that it only reads.
 pub fn only_reads(words: &[String]) -> bool {
     let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
     has(READS) && !has(CHANGES)
 }
 
-/// Returns `true` if the words of a tool's name say that it changes something.
+/// Returns `true` if the words of a tool's name mean that it changes something.
 pub fn changes(words: &[String]) -> bool {
     words.iter().any(|word| CHANGES.contains(&word.as_str()))
 }
 
-/// Returns the object or list that a string holds as JSON.
+/// Returns the object or list that a string contains as JSON.
 pub fn json_in(text: &str) -> Option<Value> {
     let text = text.trim();
     if !text.starts_with(['{', '[', '"']) {
@@ -100,7 +100,7 @@ pub fn json_in(text: &str) -> Option<Value> {
     }
 }
 
-/// Files that a call touches. `name` is the tool's, in lower case and without its server.
+/// Returns the files that a call touches. `name` is the tool's, in lower case and without its server.
 ///
 /// `keys_below` lists the keys below a directory.
 pub fn touches(
@@ -112,7 +112,7 @@ pub fn touches(
     let mut found = Touches::new();
     let has = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
     let touch = match canonical(tool) {
-        // Other names of files are no secret.
+        // Other names of files are not secret.
         "Glob" => return search::touches(input, "pattern", keys_below),
         "Grep" => {
             found.extend(search::touches(input, "glob", keys_below));
@@ -148,8 +148,8 @@ pub fn touches(
     found
 }
 
-/// Every string and every key that can be a path, and paths whose parts stand in a list, in fields beside each other or
-/// below each other, in JSON within a string, or in a patch. `above` are the folders that were named so far.
+/// Collects every string and every key that can be a path, and paths whose parts are in a list, in adjacent or nested
+/// fields, in JSON within a string, or in a patch. `above` are the directories that were named so far.
 fn every(
     input: &Value,
     key: &str,
@@ -184,7 +184,7 @@ fn every(
             let joined = as_path(&parts.join("/")).filter(|_| parts.len() > 1);
             let joined = joined.into_iter().chain(in_parts(&parts));
             found.extend(joined.map(|path| (touch_here, path)));
-            // The words of a command are read as such.
+            // The arguments of a command are parsed as such.
             let is_command = parts
                 .first()
                 .is_some_and(|first| !first.contains(['/', '.', '~']));
@@ -208,7 +208,7 @@ fn every(
                 folders.truncate(MAX_FOLDERS);
                 let inside = touch_in(key, touch);
                 if inside != touch {
-                    // The folder of an output can get files of any name.
+                    // The directory of an output can get files of any name.
                     let place = value.as_str().and_then(folder);
                     found.extend(place.map(|place| (Touch::Fill, place)));
                 }
@@ -219,7 +219,7 @@ fn every(
     }
 }
 
-/// Returns what is done to a path that is put together, which may be something else, and to one in a field of this name.
+/// Returns the touch of a path that is assembled, which may have another meaning, and of one in a field of this name.
 fn softer(key: &str, touch: Touch, is_prose: bool) -> (Touch, Touch) {
     let plain = match touch {
         Touch::Tree => Touch::Write,
@@ -266,7 +266,7 @@ fn in_parts(texts: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Returns what is done to a path in a field of this name.
+/// Returns the touch of a path in a field of this name.
 fn touch_in(key: &str, touch: Touch) -> Touch {
     let is_output = || {
         parts_of(key)
@@ -296,7 +296,7 @@ pub fn parts_of(key: &str) -> Vec<String> {
     parts
 }
 
-/// Returns the path of our folder or of one in which an agent looks for its settings, if a text is one.
+/// Returns the path of our directory or of one in which an agent looks for its settings, if a text is one.
 fn folder(text: &str) -> Option<String> {
     as_path(text).filter(|path| {
         let lower = path.to_lowercase();
@@ -304,13 +304,13 @@ fn folder(text: &str) -> Option<String> {
     })
 }
 
-/// Returns the path of a name in a folder, if the name can be one.
+/// Returns the path of a name in a directory, if the name can be one.
 fn below(folder: &str, name: &str) -> Option<String> {
     let is_name = name.len() < 256 && !name.is_empty() && !name.contains(char::is_whitespace);
     (is_name && !name.starts_with('/')).then(|| format!("{folder}/{name}"))
 }
 
-/// Returns the path that a string is, if it can name a protected thing and is not prose.
+/// Returns the path that a string represents, if it can name a protected thing and is not prose.
 fn as_path(text: &str) -> Option<String> {
     if text.len() > 4096 || text.contains('\n') || !actions::mentions_guarded(&decoded(text)) {
         return None;
@@ -320,7 +320,7 @@ fn as_path(text: &str) -> Option<String> {
     (!plain.contains(char::is_whitespace)).then_some(path)
 }
 
-/// Returns a path without `file://`, `%63` and the like decoded in such an address.
+/// Returns a path without `file://`, with `%63` and similar escapes in such a URL decoded.
 fn decoded(text: &str) -> String {
     let text = text.replace('\\', "/");
     let Some(rest) = text.strip_prefix("file:") else {
@@ -374,7 +374,7 @@ fn walk(input: &Value, touch: Touch, depth: usize, found: &mut Touches) {
     }
 }
 
-/// Whether an argument of this name holds a path.
+/// Returns `true` if an argument of this name contains a path.
 fn is_path(key: &str) -> bool {
     let text = ["text", "content", "body", "data", "pattern", "type"];
     PATHS.contains(&key)
@@ -384,7 +384,7 @@ fn is_path(key: &str) -> bool {
 
 fn path(value: &Value, touch: Touch, depth: usize, found: &mut Touches) {
     match value {
-        // Longer than any path, or several lines: it is a text.
+        // Longer than any path, or several lines: it is not a path.
         Value::String(text) if text.len() > 4096 || text.contains('\n') => {}
         Value::String(text) => found.push((touch, decoded(text))),
         Value::Array(items) => {
@@ -396,7 +396,7 @@ fn path(value: &Value, touch: Touch, depth: usize, found: &mut Touches) {
     }
 }
 
-/// The files that a patch changes, in the forms that agents and `diff` write.
+/// Returns the files that a patch changes, in the formats of agents and `diff`.
 pub fn patched(text: &str) -> Touches {
     let marks = [
         "*** Update File:",
@@ -421,7 +421,7 @@ pub fn patched(text: &str) -> Touches {
             continue;
         }
         found.push((Touch::Write, name.to_owned()));
-        // `diff` and git put a directory of their own in front.
+        // `diff` and git prepend their own directory.
         if let Some((_, bare)) = name.split_once('/').filter(|_| !name.starts_with('/')) {
             found.push((Touch::Write, bare.to_owned()));
         }

@@ -1,9 +1,9 @@
 //! Things that an agent may not touch while the gate is on: our own rules and keys, the agents' settings, our binary.
-//! What only starts programs later (git hooks, shell start files) is asked about.
+//! Files that only start programs later (git hooks, shell start files) lead to a question.
 //!
-//! Paths are compared as written and as they really are, through links, and without regard to case. [`programs`] knows
-//! which words of a program are files that it reads or writes, [`inputs`] the same of tools that are no shell,
-//! [`own`] which commands of ours are for people.
+//! Paths are compared as written and with links resolved, and without regard to case. [`programs`] returns the files
+//! that a program reads or writes by its arguments, [`inputs`] does the same for tools that are not shells, [`own`]
+//! lists our commands that are for people.
 
 pub mod agents;
 mod excludes;
@@ -29,31 +29,31 @@ use shell::value::{for_people, has_hole};
 
 use things::{SETTINGS, START_FILES, Thing};
 
-/// Where our things lie, as far as their names do not tell.
+/// Locations of our things that their names do not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
-    /// The workspace's root, a real path.
+    /// Root of the workspace, a real path.
     pub root: Option<String>,
-    /// The programs of ours, real paths.
+    /// Our programs, real paths.
     pub binaries: Vec<String>,
-    /// The folders of the user's trust store and of its copy, real paths.
+    /// Directories of the user's trust store and of its copy, real paths.
     pub trust: Vec<String>,
-    /// Things of these names that are links: where each leads, and its name.
+    /// Things of these names that are links: the target of each, and its name.
     pub linked: Vec<(String, String)>,
 }
 
-/// Something protected that a call touches.
+/// A protected thing that a call touches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guarded {
-    /// The path or command.
+    /// Path or command.
     pub what: String,
-    /// Why it is stopped, a whole sentence.
+    /// Reason for the refusal or question, a whole sentence.
     pub reason: String,
-    /// [`Verdict::Ask`] or [`Verdict::Deny`].
+    /// The verdict, [`Verdict::Ask`] or [`Verdict::Deny`].
     pub verdict: Verdict,
-    /// The part of the command that shows it.
+    /// Part of the command that shows it.
     pub span: Option<Span>,
-    /// A person's approval binds exactly what would come, so that it counts although this is refused.
+    /// Set if a person's approval binds the exact content, so that it counts although this is refused.
     pub is_bound: bool,
 }
 
@@ -69,47 +69,47 @@ impl Guarded {
     }
 }
 
-/// What is done to a file.
+/// Use of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// Its content is read.
     Read,
-    /// It and all below is read.
+    /// It and everything below is read.
     Take,
-    /// It is made, changed or removed.
+    /// It is created, changed or removed.
     Write,
     /// The same, by a commit that the state of the repository names: an approval binds both.
     Bound,
-    /// It and all below is moved or removed.
+    /// It and everything below is moved or removed.
     Tree,
-    /// It and all below gets another name.
+    /// It and everything below gets another name.
     Link,
-    /// Files of any name may come to lie below it.
+    /// Files of any name may be created below it.
     Fill,
-    /// A program that is not known only to read is given its name: it counts as a change.
+    /// It is an argument of a program that is not known to be read-only, which counts as a change.
     Given,
-    /// It is named where something else may be meant.
+    /// It is named in a position with other possible meanings.
     Named,
 }
 
-/// More keys of one workspace are not compared with a pattern.
+/// Limit of the keys of one workspace that are compared with a pattern.
 const MAX_KEYS: usize = 1024;
 
-/// Whether a path is this directory or lies in it.
+/// Returns `true` if a path is this directory or inside it.
 fn is_within(path: &str, directory: &str) -> bool {
     path.strip_prefix(directory)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || directory.ends_with('/'))
 }
 
 impl Guard {
-    /// What a path names: by its words, and by the names of links that lead to it.
+    /// Returns the thing that a path names: by its parts, and by the names of links that lead to it.
     fn thing(&self, path: &str, home: &str) -> Option<Thing> {
         let mut names = self.names_by_link(path);
         self.named(path, home)
             .or_else(|| names.find_map(|name| self.named(&name, home)))
     }
 
-    /// Returns the names that links give a path.
+    /// Returns the names that links give to a path.
     fn names_by_link(&self, path: &str) -> impl Iterator<Item = String> {
         self.linked.iter().filter_map(move |(real, name)| {
             let rest = path.strip_prefix(real.as_str())?;
@@ -142,7 +142,8 @@ impl Guard {
             || target.contains("/.")
     }
 
-    /// Returns the question about a source that cannot be listed and goes over the workspace or the home directory.
+    /// Returns the question about a source that cannot be listed and is written over the workspace or the home
+    /// directory.
     pub fn unlisted(&self, target: &str, home: &str) -> Option<Guarded> {
         let holds = |place: &str| place.len() > 1 && is_within(place, target);
         if !self.root.as_deref().is_some_and(holds) && !holds(home) {
@@ -156,9 +157,9 @@ impl Guard {
         Some(Guarded::new(shown, Verdict::Ask, reason))
     }
 
-    /// Returns the answer to a file of a tree that arrives at `path`, where an agent or the gate would read it: in the
-    /// workspace's root, in the directory where the command starts or one between them, or in the home directory.
-    /// The second part says that an approval of a person may allow it.
+    /// Returns the answer to a file of a tree that arrives at `path`, where an agent or the gate would read it: in
+    /// the workspace's root, in the directory where the command starts or one between them, or in the home directory.
+    /// The second part is `true` if a person's approval may allow it.
     pub fn arriving(&self, path: &str, start: &str, home: &str) -> Option<(Verdict, bool)> {
         let is_ours = self.binaries.iter().any(|binary| binary == path);
         let in_trust = |folder: &str| is_within(path, folder);
@@ -177,7 +178,7 @@ impl Guard {
         })
     }
 
-    /// What a pattern for all hidden files names of those that are there.
+    /// Returns the thing among the existing files that a pattern for all hidden files names.
     fn hidden_thing(&self, path: &Hidden, home: &str, lookup: &dyn Lookup) -> Option<Thing> {
         let names = lookup.list(path.directory);
         let mut matching = names
@@ -190,7 +191,7 @@ impl Guard {
         })
     }
 
-    /// What of ours lies below a path.
+    /// Returns our thing below a path.
     fn below(&self, path: &str, home: &str, lookup: &dyn Lookup) -> Option<Thing> {
         let has = |name: &str| !lookup.list(&format!("{path}/{name}")).is_empty();
         let name = base_name(path).to_lowercase();
@@ -231,7 +232,8 @@ impl Guard {
         (home.len() > 1 && holds(home) && starts()).then_some(Thing::StartFile)
     }
 
-    /// Returns `true` if a path is the workspace's repository or a folder in it without which the snapshots are lost.
+    /// Returns `true` if a path is the workspace's repository or a directory in it without which the snapshots are
+    /// lost.
     fn is_snapshot(&self, path: &str) -> bool {
         let in_root = self.root.as_deref().and_then(|root| {
             let rest = path.strip_prefix(root)?;
@@ -240,13 +242,13 @@ impl Guard {
         in_root.is_some_and(|rest| matches!(rest, "" | "/refs" | "/objects"))
     }
 
-    /// Returns `true` if keys lie below a path.
+    /// Returns `true` if there are keys below a path.
     fn has_keys_below(&self, path: &str, lookup: &dyn Lookup) -> bool {
         let has = |root: &str| !lookup.list(&format!("{root}/.role-os/keys")).is_empty();
         self.roots_below(path).any(has)
     }
 
-    /// Returns the workspaces that a path is or holds.
+    /// Returns the workspaces that a path is or contains.
     fn roots_below<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a str> {
         let root = self.root.as_deref();
         root.filter(|root| *root != path && is_within(root, path))
@@ -254,7 +256,7 @@ impl Guard {
             .chain([path])
     }
 
-    /// Returns the keys below a path by the names that they really have, from the workspace's root.
+    /// Returns the keys below a path by their real names, relative to the workspace's root.
     pub fn keys_below(&self, path: &str, lookup: &dyn Lookup) -> Vec<String> {
         let mut keys = Vec::new();
         for root in self.roots_below(path) {
@@ -269,7 +271,7 @@ impl Guard {
         keys
     }
 
-    /// What stands against touching a path. `directory` is where a relative one starts.
+    /// Returns the objection to touching a path. `directory` is the base of a relative one.
     pub fn judge(
         &self,
         touch: Touch,
@@ -281,7 +283,7 @@ impl Guard {
         let joined = joined(written, directory, home);
         let plain = absolute("/", &joined);
         let mut thing = match all_hidden(&plain) {
-            // A pattern of a program's own, as in `--accept-hosts '.*'`.
+            // A program's own pattern, as in `--accept-hosts '.*'`.
             Some(_) if matches!(touch, Touch::Named | Touch::Given) => return None,
             Some(hidden) => self.hidden_thing(&hidden, home, lookup),
             None => self.thing(&plain, home),
@@ -355,13 +357,13 @@ impl Guard {
     }
 }
 
-/// Whether a file or a directory with files is there, or may be.
+/// Returns `true` if a file or a directory with files exists, or may exist.
 fn is_there(lookup: &dyn Lookup, directory: &str, name: &str) -> bool {
     let path = format!("{directory}/{name}");
     lookup.has(&path)
 }
 
-/// A path with a pattern that means all hidden files: `.*`, `.[!.]*`, `.??*`.
+/// A path with a pattern for all hidden files: `.*`, `.[!.]*`, `.??*`.
 struct Hidden<'p> {
     directory: &'p str,
     pattern: &'p str,
@@ -384,7 +386,7 @@ fn all_hidden(path: &str) -> Option<Hidden<'_>> {
     })
 }
 
-/// The path with its directory in front, `..` still in it: only the machine knows where a link's parent is.
+/// Returns the path with its directory in front, `..` included: only the machine knows the parent of a link's target.
 fn joined(written: &str, directory: &str, home: &str) -> String {
     let written = written.strip_prefix("file://").unwrap_or(written);
     if written == "~" {

@@ -4,7 +4,7 @@ use actions::lookup::base_name;
 
 use crate::programs::{has_flag, operands, value};
 
-/// Returns the links that a program makes: where each lies, and where it leads.
+/// Returns the links that a program makes: the path of each, and its target.
 pub fn made(name: &str, arguments: &[String]) -> Vec<(String, String)> {
     let is_link = match name {
         "ln" => true,
@@ -29,14 +29,14 @@ pub fn made(name: &str, arguments: &[String]) -> Vec<(String, String)> {
     let mut links = Vec::new();
     for target in words {
         let inside = format!("{}/{}", place.trim_end_matches('/'), base_name(target));
-        // Whether the last argument is a folder is not known.
+        // It is unknown if the last argument is a directory.
         links.push((inside, target.clone()));
         links.push((place.clone(), target.clone()));
     }
     links
 }
 
-/// Returns `true` if `mount` shows a folder under another name.
+/// Returns `true` if `mount` gives a directory another name.
 fn is_bind(arguments: &[String]) -> bool {
     let options = value(arguments, &["-o", "--options"]);
     has_flag(arguments, "BRM", &["--bind", "--rbind", "--move"])

@@ -1,4 +1,4 @@
-//! Our commands that a person gives, never an agent: they change what the agent may do, or what counts as evidence.
+//! Our commands that are for people, never for an agent: they change the agent's permissions, or the evidence.
 
 use authority::verdict::Verdict;
 use shell::value::has_hole;
@@ -6,7 +6,7 @@ use shell::words::names;
 
 use crate::Guarded;
 
-/// Commands that are for people, whatever follows.
+/// Commands that are for people, with any arguments.
 const FOR_PEOPLE: &[&str] =
     names!("grant approve revoke deny dismiss key trust login-code prune uninstall");
 
@@ -24,10 +24,10 @@ const IN_GROUPS: &[(&str, &[&str])] = &[
     ("catalog", names!("enable disable uninstall sign")),
 ];
 
-/// Global options that take the next word.
+/// Global options that take the next argument.
 const VALUED: &[&str] = names!("--root --color --trust-store --state");
 
-/// What stands against running `roleos` with these words.
+/// Returns the objection to running `roleos` with these arguments.
 pub fn command(arguments: &[String]) -> Option<Guarded> {
     let mut operands = Vec::new();
     let mut words = arguments.iter();
@@ -53,7 +53,7 @@ pub fn command(arguments: &[String]) -> Option<Guarded> {
         // These only show.
         ["approve"] | ["key", "list"] => None,
         [first, ..] if FOR_PEOPLE.contains(first) => Some((*first).to_owned()),
-        // Without a mode it only shows which one holds.
+        // Without a mode it only shows the current one.
         ["mode", _, ..] => Some("mode".to_owned()),
         [group, command, ..] if in_group(group, command) => Some(format!("{group} {command}")),
         ["init", ..] if arguments.iter().any(|word| is_uninstall(word)) => {
@@ -77,7 +77,7 @@ pub fn command(arguments: &[String]) -> Option<Guarded> {
     unknown.then(|| Guarded::new("roleos", Verdict::Ask, reason.to_owned()))
 }
 
-/// Options may be abbreviated or given a value.
+/// Returns `true` for `--uninstall`, which may be abbreviated or have a value.
 fn is_uninstall(word: &str) -> bool {
     word.starts_with("--uninstall") || (word.len() > 4 && "--uninstall".starts_with(word))
 }

@@ -1,4 +1,4 @@
-//! Programs that end other programs: those that guard a workspace are not theirs to end.
+//! Programs that end other programs: those that guard a workspace must not be ended.
 
 use actions::lookup::base_name;
 use shell::value::has_hole;
@@ -9,30 +9,30 @@ use crate::agents::is_agent;
 use crate::programs::operands;
 use authority::verdict::Verdict;
 
-/// Our programs as the system lists them.
+/// Our programs in the process list.
 const OURS: &[&str] = names!("roleos roleos-hook roleos-watch");
 
-/// Stands for the process that started the shell of the call: the agent, or the supervisor.
+/// Placeholder for the process that started the shell of the call: the agent, or the supervisor.
 pub const PARENT: &str = "$PPID";
 
 /// Programs that find processes by a name or a pattern.
 const FINDERS: &[&str] = names!("pgrep pidof pkill killall killall5 skill snice ps");
 
-/// Returns `true` if a program looks for processes of ours.
+/// Returns `true` if a program searches for our processes.
 pub fn looks_for_ours(name: &str, arguments: &[String]) -> bool {
-    // A filter that is given no file reads what another program found.
+    // A filter without a file reads the output of another program.
     let filters = matches!(name, "grep" | "egrep" | "rg" | "awk" | "sed");
     let searches = FINDERS.contains(&name) || (filters && operands(arguments).len() == 1);
     searches && arguments.iter().any(|word| names_ours(word))
 }
 
-/// Returns what stands against ending processes. `found`: the command has looked for ours.
+/// Returns the objection to ending processes. `found`: the command has searched for ours.
 pub fn ends_ours(name: &str, arguments: &[String], found: bool) -> Option<Guarded> {
     if !matches!(name, "killall" | "pkill" | "skill" | "kill") {
         return None;
     }
     let words = operands(arguments);
-    // `kill -9 -1`: every process of the user. As the first word `-1` is a signal.
+    // `kill -9 -1`: every process of the user. As the first argument, `-1` is a signal.
     let ends_all = match name {
         "kill" => arguments.iter().skip(1).any(|word| word == "-1"),
         "pkill" | "skill" => words
@@ -46,7 +46,7 @@ pub fn ends_ours(name: &str, arguments: &[String], found: bool) -> Option<Guarde
             .iter()
             .any(|word| OURS.contains(&base_name(word)) || word.contains("role")),
         "pkill" | "skill" => words.iter().any(|word| names_ours(word)),
-        // What it is given comes from the search.
+        // Its arguments come from the search.
         "kill" => {
             found
                 && (words.is_empty() || words.iter().any(|word| has_hole(word) || !is_number(word)))
@@ -68,7 +68,7 @@ pub fn ends_ours(name: &str, arguments: &[String], found: bool) -> Option<Guarde
     })
 }
 
-/// Returns `true` if a pattern for names of processes can mean ours.
+/// Returns `true` if a pattern for names of processes can match ours.
 fn names_ours(pattern: &str) -> bool {
     let pattern = base_name(pattern).to_ascii_lowercase();
     let plain = pattern.trim_matches(['^', '$', '*', '.', '[', ']', '(', ')', '/']);

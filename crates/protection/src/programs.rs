@@ -1,4 +1,4 @@
-//! Which words of a program are files that it reads, writes or removes. One function per family of programs.
+//! Files that a program reads, writes or removes by its arguments. One function per family of programs.
 
 use actions::lookup::base_name;
 use actions::programs::CARRY_TEXT;
@@ -10,17 +10,17 @@ use crate::git_files;
 use crate::inputs::patched;
 use crate::searches;
 
-/// Files with what is done to them; the directory is the program's own unless one is given.
+/// Files with their use, relative to the program's own directory unless one is given.
 pub type Touches = Vec<(Touch, String)>;
 
-/// Programs and builtins that print or keep their words, or look at names and metadata of files only.
+/// Programs and builtins that print or store their arguments, or read only names and metadata of files.
 static NAMERS: Names = Names::new(names!(
     "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type lsattr getfacl \
     mountpoint pathchk namei pgrep pidof echo printf : true false cd pushd popd export declare typeset local readonly \
     unset set shift exit return sleep kill find fd fdfind"
 ));
 
-/// Programs that only read the files that they are given.
+/// Programs that only read the files in their arguments.
 static READERS: Names = Names::new(names!(
     "cat bat batcat man less more head tail tac nl od hexdump strings file wc \
     grep egrep fgrep rg ag ack diff cmp comm sort cut tr column jq yq awk gawk mawk sed gsed md5sum sha1sum sha256sum sha512sum shasum cksum b2sum b3sum base64 base32 gbase64 basenc uuencode \
@@ -29,23 +29,23 @@ static READERS: Names = Names::new(names!(
     jsonlint yamllint shellcheck taplo check-jsonschema markdownlint cloc scc tokei"
 ));
 
-/// Programs that change the files that they are given.
+/// Programs that change the files in their arguments.
 static WRITERS: Names = Names::new(names!(
     "tee sponge touch mkdir truncate chmod chown chgrp chattr setfacl mkfifo mknod ed ex vi vim nvim nano pico \
     emacs micro hx code subl patch unlink shred rmdir split csplit fallocate dos2unix unix2dos gzip bzip2 xz zstd \
     lz4 compress setfattr xattr codesign strip install-name-tool crudini inplace"
 ));
 
-/// Programs that only run or pass on what they are given; what they run is looked at by itself.
+/// Programs that only run or pass on their arguments; the programs that they run are judged separately.
 static LAUNCHERS: Names = Names::new(names!(
     "npx bunx uvx pipx parallel ssh roleos roleos-hook roleos-watch exec eval trap alias cross-env claude codex gemini \
     cursor-agent copilot"
 ));
 
-/// Programs whose first word is a pattern or a script.
+/// Programs whose first argument is a pattern or a script.
 const PATTERN_FIRST: &[&str] = names!("grep egrep fgrep rg ag ack sed gsed awk gawk mawk jq yq");
 
-/// Words that are no options; `--` ends those.
+/// Returns the operands; `--` ends the options.
 pub(crate) fn operands(arguments: &[String]) -> Vec<&String> {
     let mut ended = false;
     arguments
@@ -60,7 +60,7 @@ pub(crate) fn operands(arguments: &[String]) -> Vec<&String> {
         .collect()
 }
 
-/// Whether one of the letters stands among the short options, or one of the long ones is given.
+/// Returns `true` if one of the letters is among the short options, or one of the long options is given.
 pub(crate) fn has_flag(arguments: &[String], letters: &str, long: &[&str]) -> bool {
     arguments
         .iter()
@@ -75,7 +75,7 @@ pub(crate) fn has_flag(arguments: &[String], letters: &str, long: &[&str]) -> bo
         })
 }
 
-/// The value of an option, in the next word or glued to it.
+/// Returns the values of options, in the next argument or the same.
 pub(crate) fn value<'w>(arguments: &'w [String], options: &[&str]) -> Vec<&'w str> {
     let mut found = Vec::new();
     let mut words = arguments.iter();
@@ -95,21 +95,21 @@ pub(crate) fn value<'w>(arguments: &'w [String], options: &[&str]) -> Vec<&'w st
     found
 }
 
-/// Returns `true` if a program reads, copies, changes or removes the files that it is given.
+/// Returns `true` if a program reads, copies, changes or removes the files in its arguments.
 pub fn handles_files(name: &str) -> bool {
     const OTHERS: &[&str] = names!("rm rmdir cp mv ln install rsync scp dd tar zip unzip");
     READERS.contains(name) || WRITERS.contains(name) || OTHERS.contains(&name)
 }
 
-/// Returns `true` if a program or builtin looks at the names of files only, which it is not given in a file.
+/// Returns `true` if a program or builtin reads only the names of files, and does not take them from a file.
 pub fn only_names(name: &str, arguments: &[String]) -> bool {
     let from_file = |word: &String| word.starts_with('-') && word.contains("from");
     NAMERS.contains(name) && !arguments.iter().any(from_file)
 }
 
-/// Returns the words beside its operands that a program may read as files, where keys count: all words of what starts
-/// others, the options of what only reads, and else every part of every word, for a command or code can stand in one.
-/// Those that cannot be a key are left out.
+/// Returns the arguments besides its operands that a program may read as files, if keys count: all arguments of a
+/// program that starts others, the options of a read-only one, and else every part of every argument, because it can
+/// contain a command or code. Those that cannot be a key are left out.
 pub fn perhaps_read(
     name: &str,
     is_launcher: bool,
@@ -132,7 +132,7 @@ pub fn perhaps_read(
             found.extend(parts.filter(|part| may_be(part)).map(str::to_owned));
         } else if !by_option && !is_prose {
             let is_end = |sign: char| sign.is_whitespace() || "=@:,;|&(){}<>$#".contains(sign);
-            // Quotes within a word join its parts, or end them.
+            // Quotes within an argument join its parts, or end them.
             let mut add = |word: &str| {
                 let parts = word.split(is_end).filter(|part| may_be(part));
                 found.extend(parts.map(str::to_owned));
@@ -149,7 +149,7 @@ pub fn perhaps_read(
     found
 }
 
-/// All files that a program touches, as far as its words tell. `input` is what it reads, when that is known.
+/// Returns all files that a program touches by its arguments. `input` is its standard input, if it is known.
 pub fn touches(name: &str, arguments: &[String], input: Option<&str>) -> Touches {
     let mut found = Touches::new();
     let included = excludes::removed(name, arguments);
@@ -205,7 +205,7 @@ fn removed(name: &str, arguments: &[String], found: &mut Touches) {
     }
 }
 
-/// Is the word a file of another machine?
+/// Returns `true` if the argument is a file of another machine.
 pub(crate) fn is_remote(path: &str) -> bool {
     path.split_once(':')
         .is_some_and(|(host, _)| !host.contains('/') && host.len() > 1)
@@ -228,7 +228,7 @@ fn copied(name: &str, arguments: &[String], found: &mut Touches) {
     for from in &words {
         let touch = match name {
             "mv" => Touch::Tree,
-            // A link reaches the thing under another name.
+            // A link gives the thing another name.
             "ln" => Touch::Link,
             _ if deep => Touch::Take,
             _ => Touch::Read,
@@ -243,7 +243,7 @@ fn copied(name: &str, arguments: &[String], found: &mut Touches) {
     let target = target.trim_end_matches('/').to_owned();
     for from in &words {
         let name = base_name(from);
-        // What hidden files there are is seen where they are taken from.
+        // The hidden files are examined at the source.
         if !name.starts_with(".*") && !name.starts_with(".[") && !name.starts_with(".?") {
             found.push((Touch::Write, format!("{target}/{name}")));
         }
@@ -268,7 +268,7 @@ fn archived(arguments: &[String], found: &mut Touches) {
     let skip = usize::from(old_style);
     for (index, path) in words.into_iter().skip(skip).enumerate() {
         if creates && index == 0 {
-            // The archive, when its letter stands in a cluster.
+            // The archive, if its letter is in a cluster.
             found.push((Touch::Write, path.clone()));
         }
         let inside = directories
@@ -292,7 +292,7 @@ fn archived(arguments: &[String], found: &mut Touches) {
     }
 }
 
-/// What comes out of an archive can have any name, also that of an agent's settings.
+/// Adds the files of an archive, which can have any name, also that of an agent's settings.
 fn unpacked(directory: &str, found: &mut Touches) {
     found.push((Touch::Write, directory.to_owned()));
     for name in ["settings.json", "hooks.json"] {
@@ -337,7 +337,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
             && !has_flag(arguments, "ef", &["--regexp", "--file", "--expression"]);
         for path in operands(arguments).into_iter().skip(usize::from(pattern)) {
             found.push((Touch::Read, path.clone()));
-            // Whatever goes through the whole folder reads the keys in it.
+            // A program that reads the whole directory reads the keys in it.
             if base_name(path.trim_end_matches('/')) == ".role-os" {
                 found.push((Touch::Read, format!("{}/keys", path.trim_end_matches('/'))));
             }
@@ -351,7 +351,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         "docker" | "podman" | "nerdctl" => return mounted(arguments, found),
         "mount" | "umount" => {
             let words = operands(arguments);
-            // What is mounted elsewhere is followed as a link; what is mounted over is gone.
+            // A source mounted elsewhere is followed as a link; the content of the mount point is hidden.
             found.extend(words.iter().map(|path| (Touch::Given, (*path).clone())));
             found.extend(words.last().map(|path| (Touch::Tree, (*path).clone())));
             return;
@@ -371,7 +371,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
             found.push((Touch::Read, word.clone()));
             continue;
         }
-        // `--config=x`, `file=@x`, `@x`: the path is what follows.
+        // `--config=x`, `file=@x`, `@x`: the path is the rest.
         let path = word.rsplit(['=', '@']).next().unwrap_or(word);
         if !path.is_empty() && !path.contains(char::is_whitespace) && !path.contains("://") {
             found.push((Touch::Given, path.to_owned()));
@@ -379,7 +379,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
     }
 }
 
-/// Paths that a container sees under another name: `-v path:/x`, `--mount source=path,…`.
+/// Adds paths that a container sees under another name: `-v path:/x`, `--mount source=path,…`.
 fn mounted(arguments: &[String], found: &mut Touches) {
     if let Some(at) = arguments.iter().position(|word| word == "cp") {
         let words = operands(arguments.get(at.saturating_add(1)..).unwrap_or_default());
@@ -399,7 +399,7 @@ fn mounted(arguments: &[String], found: &mut Touches) {
     }
 }
 
-/// `sed 's/a/b/w file'`, `sed 'w file'` and `sed 'r file'`.
+/// Returns the files of `sed 's/a/b/w file'`, `sed 'w file'` and `sed 'r file'`.
 fn named_by_script(arguments: &[String]) -> Touches {
     let signs = |script: &String| -> Vec<(Touch, String)> {
         let at = script.match_indices(['w', 'W', 'r', 'R']);
@@ -415,13 +415,13 @@ fn named_by_script(arguments: &[String]) -> Touches {
     arguments.iter().flat_map(signs).collect()
 }
 
-/// Options that name a directory into which files are written, the same for most programs.
+/// Options with an output directory, the same for most programs.
 const DIRECTORIES: &[&str] = names!(
     "--target-dir --artifact-dir --out-dir --outdir --outDir --output-dir --output-path --output-directory \
     --pack-destination --dest-dir --destdir --install-dir --directory-prefix --build-dir"
 );
 
-/// Options that name the file that is written, the same for most programs.
+/// Adds the files of options with an output file, the same for most programs.
 pub fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
     const NONE: &[&str] = names!(
         "grep egrep fgrep rg ls find ps set ssh test git scp rsync tar zip unzip cp mv id mount chmod"

@@ -1,4 +1,4 @@
-//! The tools that search files by a pattern for their names: a pattern can reach the keys without naming them.
+//! Tools that search files by a name pattern: a pattern can match the keys without naming them.
 
 use serde_json::Value;
 use shell::pattern;
@@ -7,11 +7,11 @@ use crate::Touch;
 use crate::programs::Touches;
 use actions::lookup::base_name;
 
-/// More alternatives of a pattern are not looked at.
+/// Limit of the alternatives of a pattern.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Returns the files that a search reads, by the field of its input that holds a pattern for names. `keys_below` lists
-/// the keys below a directory.
+/// Returns the files that a search reads, by the field of its input with a name pattern. `keys_below` lists the keys
+/// below a directory.
 pub(crate) fn touches(
     input: &Value,
     field: &str,
@@ -33,7 +33,7 @@ pub(crate) fn touches(
         _ => Vec::new(),
     };
     for name in patterns {
-        // A pattern that leaves files out, and one of an empty field.
+        // A pattern that excludes files, and an empty one.
         if name.starts_with('!') || name.is_empty() {
             continue;
         }
@@ -51,7 +51,7 @@ pub(crate) fn touches(
     found
 }
 
-/// Returns `true` if a pattern for names can match a path: without a slash it is compared with the last part alone.
+/// Returns `true` if a name pattern can match a path: without a slash it is compared with the last part alone.
 fn can_match(name: &str, path: &str) -> bool {
     let name = name.trim_start_matches("**/").trim_start_matches('/');
     if !name.contains('/') {
@@ -67,7 +67,7 @@ fn can_match(name: &str, path: &str) -> bool {
     false
 }
 
-/// Returns what a pattern means with each of its alternatives in braces, and each of several patterns.
+/// Returns the pattern with each of its alternatives in braces, and each of several patterns.
 fn alternatives(text: &str) -> Vec<String> {
     let mut done: Vec<String> = Vec::new();
     let mut open = vec![text.to_owned()];

@@ -1,4 +1,4 @@
-//! Searches for files that remove, copy or change what they find.
+//! Searches for files that remove, copy or change their results.
 
 use actions::lookup::base_name;
 use shell::words::names;
@@ -24,7 +24,7 @@ pub(crate) fn searched(arguments: &[String], found: &mut Touches) {
             && (CHANGERS.contains(&base_name(program))
                 || (EDITORS.contains(&base_name(program)) && in_place()))
     };
-    // A search that names our files and changes them is as good as one that removes them.
+    // A search that names our files and changes them counts as one that removes them.
     let names_ours = !value(arguments, BY_NAME).is_empty() && !picks_others(arguments);
     let deletes = arguments.iter().any(|word| word == "-delete")
         || arguments.windows(2).any(removes)
@@ -35,7 +35,7 @@ pub(crate) fn searched(arguments: &[String], found: &mut Touches) {
         .skip_while(|word| matches!(word.as_str(), "-L" | "-H" | "-P"))
         .take_while(|word| !word.starts_with(['-', '(', '!']));
     for root in roots.filter(|_| runs) {
-        // A search that picks other files is ordinary anywhere but in a protected place.
+        // A search that selects other files is ordinary outside of a protected directory.
         let touch = match (deletes, picks_others(arguments)) {
             (true, false) => Touch::Tree,
             (true, true) => Touch::Write,
@@ -48,11 +48,11 @@ pub(crate) fn searched(arguments: &[String], found: &mut Touches) {
     }
 }
 
-/// Tests of a search that go by a name.
+/// Tests of a search for a name.
 const BY_NAME: &[&str] = names!("-name -iname -path -ipath -wholename");
 
-/// Whether the tests of a search leave our files and the agents' settings alone: by a name that is none of theirs,
-/// or because somebody thought of them.
+/// Returns `true` if the tests of a search exclude our files and the agents' settings: by a name that is not one of
+/// theirs, or by an explicit exclusion.
 fn picks_others(arguments: &[String]) -> bool {
     const BY_OTHER: &[&str] = names!("-regex -iregex -empty -lname -user");
     const OURS: &[&str] = names!(

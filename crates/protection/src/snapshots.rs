@@ -1,4 +1,4 @@
-//! Refs of the snapshots from which a session is undone.
+//! Refs of the snapshots for undoing a session.
 
 use actions::git_command;
 use authority::verdict::Verdict;
@@ -7,11 +7,11 @@ use shell::words::names;
 
 use crate::Guarded;
 
-/// Verbs of git that change refs.
+/// Git verbs that change refs.
 const CHANGES_REFS: &[&str] =
     names!("update-ref symbolic-ref reflog fetch pull replace branch filter-branch filter-repo");
 
-/// Returns what stands against a call of git that changes the refs of the snapshots. `input` is what it reads.
+/// Returns the objection to a git call that changes the refs of the snapshots. `input` is its standard input.
 pub fn change(arguments: &[String], input: Option<&str>) -> Option<Guarded> {
     const REFS: &str = "refs/roleos";
     let call = git_command(arguments);

@@ -1,4 +1,4 @@
-//! The names of protected things: which path is which, by its parts alone.
+//! Names of protected things: a path is recognised by its parts alone.
 
 use authority::verdict::Verdict;
 use shell::pattern;
@@ -7,7 +7,7 @@ use shell::words::names;
 
 use crate::is_within;
 
-/// What is protected.
+/// Kind of protected thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     Keys,
@@ -57,7 +57,7 @@ impl Thing {
     }
 }
 
-/// A file in an agent's directory that decides whether it is watched: directory, then its protected entries.
+/// Files in an agent's directory that decide if it is watched: directory, then its protected entries.
 pub(crate) const SETTINGS: &[(&str, &[&str])] = &[
     (
         ".claude",
@@ -81,10 +81,10 @@ pub(crate) const SETTINGS: &[(&str, &[&str])] = &[
     ("github-copilot", names!("policy.d")),
 ];
 
-/// Files of agents' settings that lie in no folder of their own.
+/// Files of agents' settings outside of such a directory.
 const SETTINGS_FILES: &[&str] = &[".mcp.json", ".claude.json"];
 
-/// Folders in the home directory that record the user's decisions.
+/// Directories in the home directory that record the user's decisions.
 const TRUST: &[[&str; 3]] = &[[".local", "state", "roleos"], [".local", "share", "roleos"]];
 
 /// Files in the home directory that a new shell runs.
@@ -93,12 +93,13 @@ pub(crate) const START_FILES: &[&str] = names!(
     .kshrc .cshrc .tcshrc .login .inputrc .xprofile .config/fish/config.fish .config/fish/conf.d .config/powershell"
 );
 
-/// The same for everybody.
+/// Files that a new shell of any user runs.
 const SYSTEM_START_FILES: &[&str] = names!(
     "/etc/profile /etc/profile.d /etc/bash.bashrc /etc/bashrc /etc/zsh /etc/zshrc /etc/zshenv /etc/environment"
 );
 
-/// Whether a written name can be this one: case does not count, and a pattern counts as what it can match.
+/// Returns `true` if a written name can be this one: case does not count, and a pattern counts as every name that it
+/// can match.
 fn can_be(written: &str, name: &str) -> bool {
     if written.as_bytes().first() != name.as_bytes().first() {
         return false;
@@ -106,7 +107,7 @@ fn can_be(written: &str, name: &str) -> bool {
     if written == name {
         return true;
     }
-    // A pattern that begins with text has to begin as the name does.
+    // A pattern that begins with text must begin like the name.
     match written.find(['*', '?', '[', '\\']) {
         None | Some(0) => false,
         Some(at) => {
@@ -116,7 +117,7 @@ fn can_be(written: &str, name: &str) -> bool {
     }
 }
 
-/// Returns `true` if a name without a dot in front can be what a pattern matches.
+/// Returns `true` if a pattern can match a name without a leading dot.
 fn can_match(written: &str, name: &str) -> bool {
     can_be(written, name)
         || (written.starts_with(['*', '?', '['])
@@ -124,7 +125,7 @@ fn can_match(written: &str, name: &str) -> bool {
             && pattern::matches(written, name))
 }
 
-/// Returns `true` if a path, whose parts can be patterns, can be this folder or lie in it.
+/// Returns `true` if a path, whose parts can be patterns, can be this directory or inside it.
 pub(crate) fn can_be_within(path: &str, folder: &str) -> bool {
     if !path.contains(['*', '?', '[']) {
         return is_within(path, folder);
@@ -134,7 +135,7 @@ pub(crate) fn can_be_within(path: &str, folder: &str) -> bool {
     names.all(|name| parts.next().is_some_and(|part| can_match(part, name)))
 }
 
-/// Returns `true` if a path, whose parts can be patterns, can be this place or a folder above it.
+/// Returns `true` if a path, whose parts can be patterns, can be this place or a directory above it.
 pub(crate) fn can_hold(path: &str, place: &str) -> bool {
     if !path.contains(['*', '?', '[']) {
         return is_within(place, path);
@@ -161,7 +162,7 @@ pub(crate) fn named(lower: &str, home: &str) -> Option<Thing> {
         .or_else(|| start_file(lower, home))
 }
 
-/// Returns the protected thing that a path names, with the folder in which its name begins.
+/// Returns the protected thing that a path names, with the directory in which its name begins.
 pub(crate) fn located(path: &str, home: &str) -> Option<(Thing, String)> {
     let lower = path.to_lowercase();
     let parts: Vec<&str> = lower.split('/').filter(|part| !part.is_empty()).collect();
@@ -212,10 +213,10 @@ fn begins(parts: &[&str]) -> Option<Thing> {
     hit.then_some(Thing::Settings)
 }
 
-/// Files of a git directory that hold its settings, or name the directory from which settings and hooks are taken.
+/// Files of a git directory that contain its settings, or name the directory of settings and hooks.
 const GIT_SOURCES: &[&str] = names!("config config.worktree commondir gitdir");
 
-/// Returns the thing that lies at these parts below `.git`. The directories of worktrees and submodules lie deeper.
+/// Returns the thing at these parts below `.git`. The directories of worktrees and submodules are deeper.
 fn in_repository(parts: &[&str]) -> Option<Thing> {
     let is_source = |part: &&str| GIT_SOURCES.iter().any(|name| can_match(part, name));
     match parts {
@@ -227,10 +228,10 @@ fn in_repository(parts: &[&str]) -> Option<Thing> {
     }
 }
 
-/// Returns `true` if a folder is one in which an agent looks for its settings.
+/// Returns `true` if an agent looks for its settings in this directory.
 pub(crate) fn is_settings_folder(lower: &str) -> bool {
     let name = actions::lookup::base_name(lower);
-    // Workflows and templates are everyday work in this one.
+    // Workflows and templates are ordinary in this one.
     name.starts_with('.')
         && name != ".github"
         && SETTINGS.iter().any(|(folder, _)| can_be(name, folder))
@@ -246,7 +247,7 @@ fn start_file(lower: &str, home: &str) -> Option<Thing> {
         let home = home.to_lowercase();
         let rest = lower.strip_prefix(&home).filter(|_| home.len() > 1);
         rest.and_then(|rest| rest.strip_prefix('/'))
-            // `$HOME` of somebody else, or one that is not known.
+            // The home directory of another user, or an unknown one.
             .or_else(|| {
                 let (first, rest) = lower.trim_start_matches('/').split_once('/')?;
                 (has_hole(first) || first == "root").then_some(rest)

@@ -1,4 +1,4 @@
-//! Programs that write a whole tree into a directory: where to, and what they bring.
+//! Programs that write a whole tree into a directory: targets and sources.
 //!
 //! One description, [`Tree`], serves all of them; `oversight` lists the source and compares each entry with the
 //! protected things.
@@ -13,23 +13,23 @@ use crate::programs::{has_flag, is_remote, operands, value};
 /// A tree that a program writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// The directory into which it goes. For git, the top of the working tree unless it is named here.
+    /// Target directory. For git, the top of the working tree unless it is given here.
     pub target: Option<String>,
-    /// The source.
+    /// Source of the tree.
     pub from: From,
-    /// A directory goes into the target under its own name, where the target is a directory already.
+    /// Set if a directory goes into the target under its own name, if the target is already a directory.
     pub named: bool,
-    /// Leading parts of each entry that are taken away.
+    /// Number of leading parts that are removed from each entry.
     pub strip: usize,
-    /// Only these entries and what is below them; all when there are none.
+    /// Entries that are written, with everything below them; empty for all.
     pub members: Vec<String>,
-    /// Patterns of names that are left out.
+    /// Patterns of names that are omitted.
     pub excludes: Vec<String>,
-    /// Each entry can go into the target by any end of its path, as with `find -exec cp`.
+    /// Set if each entry can go into the target by any end of its path, as with `find -exec cp`.
     pub scattered: bool,
 }
 
-/// What a tree is taken from.
+/// Source of a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum From {
     Directory(String),
@@ -38,13 +38,13 @@ pub enum From {
     Input,
     /// The tree of a revision.
     Revision(String),
-    /// The same, where changes on the disk are overwritten.
+    /// The same, with changes on the disk overwritten.
     Restored(String),
-    /// What a revision adds to `HEAD`.
+    /// Additions of a revision to `HEAD`.
     Merge(String),
-    /// What a commit changes.
+    /// Changes of a commit.
     Commit(String),
-    /// What comes back when a commit is undone.
+    /// Inverse changes of a commit.
     Reverted(String),
     Index,
     /// A source that cannot be listed, such as another machine.
@@ -53,7 +53,7 @@ pub enum From {
 }
 
 impl From {
-    /// Returns the revision whose files come.
+    /// Returns the revision of the files.
     pub fn revision(&self) -> Option<&str> {
         match self {
             Self::Revision(name)
@@ -79,7 +79,7 @@ impl Tree {
     pub fn arrivals(&self, entry: &str) -> Vec<String> {
         let entry = entry.trim_start_matches("./").trim_end_matches('/');
         let is_left_out = |pattern: &String| {
-            // An anchored pattern leaves out less than its name says.
+            // An anchored pattern omits less than its name suggests.
             if pattern.starts_with('/') {
                 return false;
             }
@@ -104,7 +104,7 @@ impl Tree {
         vec![rest.join("/")]
     }
 
-    /// Returns `true` if an entry is among the members. Those of git are compared by the caller.
+    /// Returns `true` if an entry is among the members. The caller compares those of git.
     fn takes(&self, entry: &str) -> bool {
         let is_git = !matches!(
             self.from,
@@ -140,7 +140,7 @@ pub fn written(name: &str, arguments: &[String]) -> Vec<Tree> {
     }
 }
 
-/// The file of an archive, or `None` for the output of the program, and its sources with the part that is packed.
+/// File of an archive, or `None` for the output of the program, and its sources with the part that is packed.
 pub type Packed = (Option<String>, Vec<(From, String)>);
 
 /// Returns the archive that a program writes.
@@ -183,7 +183,7 @@ fn copied(name: &str, arguments: &[String]) -> Vec<Tree> {
     if !deep {
         return Vec::new();
     }
-    // `-T` of `cp` and its kin is a switch, that of `rsync` takes a directory.
+    // `-T` of `cp` and similar programs is a switch, that of `rsync` takes a directory.
     let valued: Vec<&str> = match name {
         "rsync" => VALUED.to_vec(),
         "scp" => names!("-i -P -o -F -J -c -l -S").to_vec(),
@@ -203,7 +203,7 @@ fn copied(name: &str, arguments: &[String]) -> Vec<Tree> {
     let whole = name == "ditto"
         || (name != "rsync" && has_flag(arguments, "T", &["--no-target-directory"]))
         || (name == "ln" && has_flag(arguments, "n", &["--no-dereference"]));
-    // Rules that come before an exclusion can take it back.
+    // Rules before an exclusion can override it.
     let has_rules = ["--include", "--filter", "--files-from", "-f", "-F"];
     let has_rules = |word: &String| has_rules.iter().any(|rule| word.starts_with(rule));
     let is_plain = name == "rsync" && !arguments.iter().any(has_rules);
@@ -237,7 +237,7 @@ struct TarCall {
     directory: Option<String>,
     strip: usize,
     excludes: Vec<String>,
-    /// Exclusions mean less than the names they give.
+    /// Set if exclusions match less than their names suggest.
     is_anchored: bool,
     renames: bool,
     names: Vec<String>,
@@ -354,7 +354,7 @@ impl TarCall {
     }
 }
 
-/// Returns the long option of `tar` that is meant: options can be abbreviated.
+/// Returns the full name of a long option of `tar`: options can be abbreviated.
 fn whole_option(key: &str) -> &str {
     const OPTIONS: &[&str] = names!(
         "extract get create file directory strip-components exclude transform xform one-top-level anchored \
@@ -389,7 +389,7 @@ fn unzipped(arguments: &[String]) -> Vec<Tree> {
         .first()
         .map_or(".", |target| target)
         .to_owned();
-    // `unzip` compares whole paths with what it leaves out, so nothing is taken for left out.
+    // `unzip` compares whole paths with its exclusions, so nothing counts as omitted.
     vec![Tree {
         members: members.iter().map(|member| (*member).clone()).collect(),
         scattered: has_flag(arguments, "j", &[]),
@@ -397,7 +397,7 @@ fn unzipped(arguments: &[String]) -> Vec<Tree> {
     }]
 }
 
-/// `7z x archive -otarget`, `unrar x archive target/`, `cpio -i`, `pax -r`.
+/// Returns the trees of `7z x archive -otarget`, `unrar x archive target/`, `cpio -i`, `pax -r`.
 fn unpacked(name: &str, arguments: &[String]) -> Vec<Tree> {
     let words = operands(arguments);
     let brings = match name {
@@ -432,7 +432,7 @@ fn unpacked(name: &str, arguments: &[String]) -> Vec<Tree> {
     tree.into_iter().collect()
 }
 
-/// `python -m zipfile -e archive target`, `python -m tarfile -e archive`.
+/// Returns the trees of `python -m zipfile -e archive target`, `python -m tarfile -e archive`.
 fn by_module(arguments: &[String]) -> Vec<Tree> {
     let module = value(arguments, &["-m"]);
     let Some(("zipfile" | "tarfile", extracts)) = module
@@ -449,7 +449,7 @@ fn by_module(arguments: &[String]) -> Vec<Tree> {
     vec![Tree::new(From::Archive((*archive).clone()), Some(target))]
 }
 
-/// `find y -name .claude -exec cp -r {} . ;`: any directory below the root can be the one that is copied.
+/// Returns the trees of `find y -name .claude -exec cp -r {} . ;`: any directory below the root can be copied.
 fn found(arguments: &[String]) -> Vec<Tree> {
     const RUNS: &[&str] = names!("-exec -execdir -ok -okdir -x -X --exec --exec-batch");
     let Some(at) = arguments

@@ -1,9 +1,9 @@
-//! Secrets that a command is given through its input: behind a pipe, `<<<` and `<<`.
+//! Secrets in the standard input of a command: behind a pipe, `<<<` and `<<`.
 
 use super::named::is_secret_name;
 use super::programs::{Part, arguments, behind, head, is_secret};
 
-/// Words of a command that say that it reads a secret from its input, or parts of its options that do.
+/// Words of a command that reads a secret from its input, or parts of its options that mean so.
 const READING_WORDS: &[&str] = &[
     "login",
     "secret",
@@ -18,17 +18,17 @@ const READING_WORDS: &[&str] = &[
     "ssh-add",
 ];
 
-/// Programs that look for names in a text.
+/// Programs that search for names in a text.
 const SEARCHES: &[&str] = &[
     "grep", "egrep", "fgrep", "rg", "sed", "awk", "jq", "tr", "cut", "xargs",
 ];
 
 const READING_OPTIONS: &[&str] = &["password", "passphrase", "token", "secret"];
 
-/// Programs behind pipes that are looked at.
+/// Limit of programs behind pipes that are examined.
 const MAX_STAGES: usize = 8;
 
-/// The secrets in the lines of the text below a command, `name:secret` in each or nothing else.
+/// Returns the secrets in the lines of the text below a command: `name:secret` in each, or the secret alone.
 fn lines_below(whole: &str, at: usize, has_name: bool) -> Vec<Part> {
     let text = head(whole, at);
     let mark = text.split_once("<<").map_or("", |(_, rest)| rest);
@@ -56,18 +56,18 @@ fn lines_below(whole: &str, at: usize, has_name: bool) -> Vec<Part> {
     of_lines.collect()
 }
 
-/// What the input of a command is.
+/// Meaning of a command's input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reads {
     /// A secret.
     Secret,
-    /// Names with their secrets: `name:secret`.
+    /// Names with their secrets, as `name:secret`.
     Accounts,
-    /// Any text, which is made unreadable for people only.
+    /// Any text, which is only encoded.
     Encoded,
 }
 
-/// Returns what a command reads from its input, if that may be a secret.
+/// Returns the meaning of a command's input, if it may be a secret.
 fn reads(words: &[&str]) -> Option<Reads> {
     let words = match words.split_first() {
         Some((&"sudo", rest)) if rest.first().is_some_and(|word| !word.starts_with('-')) => rest,
@@ -75,7 +75,7 @@ fn reads(words: &[&str]) -> Option<Reads> {
     };
     match words.first() {
         Some(&"chpasswd") => return Some(Reads::Accounts),
-        // Decoded, it is whatever the next program takes it for.
+        // Decoded, it has the meaning that the next program gives it.
         Some(&"base64") => {
             return words
                 .get(1..)?
@@ -104,7 +104,7 @@ fn reads(words: &[&str]) -> Option<Reads> {
     is_secret.then_some(Reads::Secret)
 }
 
-/// The secrets in the text that the `<<<` or `<<` at `at` gives to a command that reads them.
+/// Returns the secrets in the text that the `<<<` or `<<` at `at` passes to a command that reads them.
 pub(super) fn here(whole: &str, at: usize) -> Vec<Part> {
     let line = behind(whole, at).rsplit(['\n', ';', '|', '&', '(']).next();
     let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
@@ -130,7 +130,7 @@ pub(super) fn here(whole: &str, at: usize) -> Vec<Part> {
     word.and_then(secret).into_iter().collect()
 }
 
-/// Returns what the programs behind the pipe at `at` take their input for.
+/// Returns the meaning of the input for the programs behind the pipe at `at`.
 pub(super) fn piped_into(whole: &str, at: usize) -> Option<Reads> {
     let rest = head(whole, at).trim_start_matches(['"', '\'', ' ']);
     let next = rest.strip_prefix('|')?;
@@ -142,7 +142,7 @@ pub(super) fn piped_into(whole: &str, at: usize) -> Option<Reads> {
         .min_by_key(|reads| *reads == Reads::Encoded)
 }
 
-/// The secrets that `echo`, `printf` or `cat <<<` feeds to such a program.
+/// Returns the secrets that `echo`, `printf` or `cat <<<` passes to such a program.
 pub(super) fn fed(whole: &str, program: &str, arguments: &[Part], taken: Reads) -> Vec<Part> {
     let arguments = match program {
         "echo" | "printf" => arguments,

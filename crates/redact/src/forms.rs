@@ -1,5 +1,5 @@
-//! The forms in which a value is tied to a name that means a secret, beyond an assignment: commands that set it, markup,
-//! pairs of a name and a value, statements of SQL, accounts in base64.
+//! Forms that bind a value to the name of a secret, besides an assignment: commands that set it, markup, pairs of a
+//! name and a value, SQL statements, accounts in base64.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,16 +8,16 @@ use super::named::{MIN_PASSWORD, is_option, is_password, plain, separated};
 use super::shapes::{is_opaque, run, token_base64};
 use super::{MARK, rest_of};
 
-/// Longest start tag of an element that is looked at.
+/// Limit of the start tag of an element, in bytes.
 const MAX_TAG: usize = 200;
 
-/// Words in front of a name behind which it is not taken to be set.
+/// Limit of words before a name that is set.
 const MAX_SETTER: usize = 6;
 
-/// Words of commands that give a value to the name behind them: `aws configure set aws_secret_access_key …`.
+/// Words of commands that set the name behind them: `aws configure set aws_secret_access_key …`.
 const SETTERS: &[&str] = &["set", "setx", "config", "read", "connect", "put"];
 
-/// The number behind the name of a code: `--otp 123456`, `otp=123456`, `"otp": "123456"`.
+/// Returns the number behind the name of a code: `--otp 123456`, `otp=123456`, `"otp": "123456"`.
 pub(super) fn code(whole: &str, from: usize, to: usize) -> Option<(usize, usize)> {
     let rest = rest_of(whole, to);
     let is_option = is_option(whole.get(..from)?);
@@ -32,7 +32,7 @@ pub(super) fn code(whole: &str, from: usize, to: usize) -> Option<(usize, usize)
     ((6..=8).contains(&length) && is_end).then_some((start, start + length))
 }
 
-/// A name and its password in base64, as registries and headers have them: `"auth": "YWRhOmI="`.
+/// Returns a name and its password in base64, as in registries and headers: `"auth": "YWRhOmI="`.
 pub(super) fn account(whole: &str, to: usize) -> Option<(usize, usize)> {
     let rest = rest_of(whole, to);
     let value = rest.trim_start_matches(|c| "\"'\\=: ".contains(c));
@@ -44,17 +44,17 @@ pub(super) fn account(whole: &str, to: usize) -> Option<(usize, usize)> {
         .then_some((start, start + length))
 }
 
-/// `set NAME value`, `setx NAME value`, `read NAME <<< value`: the value that a command gives to a name.
+/// Returns the value that a command gives to a name: `set NAME value`, `setx NAME value`, `read NAME <<< value`.
 pub(super) fn set(whole: &str, from: usize, to: usize) -> Option<(usize, usize)> {
     let line = super::programs::behind(whole, from)
         .rsplit(['\n', ';', '|', '&'])
         .next()?;
     let mut words = line.split_whitespace();
-    // Behind the text of a sentence a name is a word of it.
+    // After more words, the name is part of a sentence.
     let is_set = words.any(|word| SETTERS.contains(&&*word.to_ascii_lowercase()))
         && line.split_whitespace().count() <= MAX_SETTER;
     let rest = rest_of(whole, to);
-    // A line of settings: `requirepass …`.
+    // A line of a settings file: `requirepass …`.
     let is_line =
         line.trim().is_empty() && is_password(whole.get(from..to)?, &plain(whole.get(from..to)?));
     let value = rest.strip_prefix(' ')?.trim_start();
@@ -65,7 +65,7 @@ pub(super) fn set(whole: &str, from: usize, to: usize) -> Option<(usize, usize)>
     let secret = value.get(..length.unwrap_or(value.len()))?;
     let has = |is: fn(&u8) -> bool| secret.bytes().any(|byte| is(&byte));
     let is_literal = !secret.starts_with(['$', '-', '/', '.', '[', '~', '%', '{']);
-    // A path has `/` and an assignment `=`, but so have keys in base64.
+    // A path contains `/` and an assignment `=`, but keys in base64 do as well.
     let is_key = secret.bytes().all(token_base64) && is_opaque(secret);
     let is_worth = secret.len() >= 6
         && has(u8::is_ascii_digit)
@@ -78,10 +78,10 @@ pub(super) fn set(whole: &str, from: usize, to: usize) -> Option<(usize, usize)>
     ((is_set || is_line && ends) && is_worth).then_some((start, start + secret.len()))
 }
 
-/// Returns `true` if a line of words ends in those of a command whose next words are a name and its value:
-/// `… configure set`, `… config set`.
+/// Returns `true` if a line ends in a command whose next words are a name and its value: `… configure set`, `… config
+/// set`.
 fn is_told(line: &str) -> bool {
-    // The name may have a section in front: `default.`, `//registry/:_`.
+    // The name may have a prefix: `default.`, `//registry/:_`.
     let line = match line.ends_with(char::is_whitespace) {
         true => line,
         false => line
@@ -94,8 +94,8 @@ fn is_told(line: &str) -> bool {
     last == Some("set") && matches!(before, Some("config" | "configure"))
 }
 
-/// The text of an element, `<db:password type="x">…</…>`, or the value of an attribute beside the one that has the name,
-/// `name="password" value="…"`.
+/// Returns the text of an element, `<db:password type="x">…</…>`, or the value of an attribute beside the one with
+/// the name, `name="password" value="…"`.
 pub(super) fn marked_up(whole: &str, from: usize, to: usize) -> Option<(usize, usize)> {
     let before = whole.get(..from)?;
     let rest = rest_of(whole, to);
@@ -129,12 +129,12 @@ pub(super) fn marked_up(whole: &str, from: usize, to: usize) -> Option<(usize, u
     (ends && is_chosen(text.get(..length)?)).then_some((start, start + length))
 }
 
-/// What stands for a name that is itself a value: `name="password" value="…"`, `"name": "password", "value": "…"`,
-/// `name: password` with `value: …` in the next line, `name="password">…`.
+/// Returns the value for a name that is itself a value: `name="password" value="…"`, `"name": "password", "value":
+/// "…"`, `name: password` with `value: …` in the next line, `name="password">…`.
 fn paired(head: &str) -> Option<&str> {
     let quoted = head.trim_start_matches('\\').strip_prefix(['"', '\'']);
     if let Some(text) = quoted.and_then(|after| after.strip_prefix('>')) {
-        // The text of a label is a word.
+        // The text of a label is not a secret.
         let shown = text.split('<').next()?;
         return shown
             .bytes()
@@ -152,7 +152,7 @@ fn paired(head: &str) -> Option<&str> {
     Some(value.trim_start_matches(['"', '\'', '\\', ' ']))
 }
 
-/// `PASSWORD '…'`, as in SQL.
+/// Returns the secret of `PASSWORD '…'`, as in SQL.
 pub(super) fn quoted(whole: &str, to: usize) -> Option<(usize, usize)> {
     let rest = rest_of(whole, to);
     // `PASSWORD('…')` is a function of SQL.
@@ -175,7 +175,7 @@ pub(super) fn quoted(whole: &str, to: usize) -> Option<(usize, usize)> {
     (is_whole && is_chosen(value.get(..length)?)).then_some((from, from + length))
 }
 
-/// `IDENTIFIED BY '…'`.
+/// Returns the secret of `IDENTIFIED BY '…'`.
 pub(super) fn identified(whole: &str, from: usize, to: usize) -> Option<(usize, usize)> {
     let before = whole.get(..from)?.trim_end();
     let start = before.floor_char_boundary(before.len().saturating_sub(60));

@@ -1,8 +1,8 @@
-//! Words that quotes or backslashes take apart, as `'AKIA''…'` does: the shell reads them as one, so they are read so too.
+//! Words that are split by quotes or backslashes, as in `'AKIA''…'`: the shell joins them, so they are joined here.
 
 use super::{Found, Scan};
 
-/// Returns what is found in a text, and in the text as it is without the quotes inside of words.
+/// Returns the findings in a text, and in the text without the quotes inside of words.
 pub(super) fn find(whole: &str) -> Vec<Found> {
     let mut found = Scan::new(whole).run();
     let Some((joined, places)) = joined(whole) else {
@@ -30,7 +30,7 @@ pub(super) fn find(whole: &str) -> Vec<Found> {
     merged
 }
 
-/// Returns the secrets of a text as a shell would hand them on.
+/// Returns the secrets of a text as a shell would pass them on.
 pub(super) fn as_words(whole: &str) -> Vec<String> {
     let Some((joined, _)) = joined(whole) else {
         return Vec::new();
@@ -41,7 +41,8 @@ pub(super) fn as_words(whole: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the text without what only takes words apart, and the place of each byte; `None` where nothing does.
+/// Returns the text without quotes and backslashes inside of words, and the position of each byte; `None` if there
+/// are none.
 fn joined(whole: &str) -> Option<(String, Vec<usize>)> {
     let bytes = whole.as_bytes();
     let mut kept: Vec<u8> = Vec::with_capacity(bytes.len());
@@ -62,11 +63,11 @@ fn joined(whole: &str) -> Option<(String, Vec<usize>)> {
     if kept.len() == bytes.len() {
         return None;
     }
-    // Only ASCII was taken out, so this is text.
+    // Only ASCII was removed, so this is valid UTF-8.
     String::from_utf8(kept).ok().map(|kept| (kept, places))
 }
 
-/// Returns the length of quotes and backslashes in front of a text.
+/// Returns the length of quotes and backslashes at the start of a text.
 fn glue(rest: &[u8]) -> usize {
     let mut length = 0;
     loop {

@@ -1,11 +1,11 @@
-//! Takes secrets out of text that is kept or shown: keys and tokens by their shapes, passwords in addresses, values of
-//! secret-looking names, and options of programs that take a password.
+//! Removes secrets from text that is stored or shown: keys and tokens by their shapes, passwords in addresses, values
+//! of secret-looking names, and options of programs that take a password.
 //!
-//! [`shapes`] is the table of what providers issue, [`named`] goes by names with [`forms`], [`programs`] by programs,
-//! [`fed`] by what a command is given to read, [`glued`] by words that quotes take apart. One pass, no
-//! backtracking, and nothing is prepared before it, because a hook runs it in a fresh process for every call. It errs
-//! towards taking out too much where a shape is certain, and towards leaving code readable where only a name gives it
-//! away. A secret without a shape and without a name stays: this lowers a risk and promises nothing.
+//! [`shapes`] is the table of providers' keys and tokens, [`named`] goes by names with [`forms`], [`programs`] by
+//! programs, [`fed`] by the input of a command, [`glued`] by words that quotes split. One pass, no backtracking, and
+//! no preparation, because a hook runs it in a new process for every call. It errs towards removing too much if a
+//! shape is certain, and towards keeping code readable if there is only a name. A secret without a shape and without
+//! a name stays: this lowers a risk and promises nothing.
 
 mod fed;
 mod forms;
@@ -19,19 +19,19 @@ use std::collections::VecDeque;
 
 use serde_json::{Map, Value};
 
-/// How every replacement begins.
+/// Prefix of every replacement.
 const MARK: &str = "[redacted:";
 
 /// A text without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redacted<'a> {
-    /// The text; borrowed when nothing was taken out.
+    /// The text; borrowed if nothing was removed.
     pub text: Cow<'a, str>,
-    /// How many secrets were taken out.
+    /// Number of removed secrets.
     pub count: u64,
 }
 
-/// Takes the secrets out of a text.
+/// Removes the secrets from a text.
 #[must_use]
 pub fn text(whole: &str) -> Redacted<'_> {
     let found = glued::find(whole);
@@ -55,7 +55,7 @@ pub fn text(whole: &str) -> Redacted<'_> {
     }
 }
 
-/// Takes the secrets out of every text of a JSON value, and the values of secret-looking names.
+/// Removes the secrets from every string of a JSON value, and the values of secret-looking names.
 #[must_use]
 pub fn value(whole: &Value) -> (Value, u64) {
     match whole {
@@ -83,7 +83,7 @@ pub fn value(whole: &Value) -> (Value, u64) {
     }
 }
 
-/// The items by themselves, and as the arguments of a program that one of them names.
+/// Handles the items by themselves, and as the arguments of a program that one of them names.
 fn array(items: &[Value]) -> (Value, u64) {
     let mut count = 0;
     let mut kept: Vec<Value> = Vec::with_capacity(items.len());
@@ -114,7 +114,7 @@ fn array(items: &[Value]) -> (Value, u64) {
     (Value::Array(kept), count)
 }
 
-/// The items that are secrets by those in front of them, as in a line of them: a name, then its value.
+/// Returns the items that are secrets by the items before them, as in a command line: a name, then its value.
 fn by_neighbours(texts: &[&str]) -> Vec<(usize, usize)> {
     if texts.iter().any(|text| text.is_empty()) {
         return Vec::new();
@@ -133,13 +133,13 @@ fn by_neighbours(texts: &[&str]) -> Vec<(usize, usize)> {
     places
 }
 
-/// The secrets of one text, to take them out of others that repeat it in parts: a password that only its place in a
-/// command gives away is not recognised where the place is lost.
+/// Secrets of one text, to remove them from others that repeat it in parts: a password that is only recognised by its
+/// position in a command is not recognised elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct Known(Vec<String>);
 
 impl Known {
-    /// Shorter secrets are not looked for elsewhere: they may be parts of ordinary words.
+    /// Least length of a secret that is removed elsewhere: shorter ones may be parts of ordinary words.
     const MIN_LENGTH: usize = 6;
 
     /// Finds the secrets of a text.
@@ -155,7 +155,7 @@ impl Known {
         Self(secrets)
     }
 
-    /// Takes these secrets, and those that the text itself shows, out of it.
+    /// Removes these secrets, and those that the text itself shows.
     #[must_use]
     pub fn out_of(&self, whole: &str) -> String {
         let mut kept = Cow::Borrowed(whole);
@@ -172,7 +172,7 @@ fn mark(what: &str) -> String {
     format!("{MARK}{what}]")
 }
 
-/// A part to take out.
+/// A part to remove.
 #[derive(Debug)]
 struct Found {
     from: usize,
@@ -180,11 +180,11 @@ struct Found {
     what: &'static str,
 }
 
-/// What was found so far. Ends of parts lie beside ASCII characters, so they split no character.
+/// Findings so far. Ends of parts are beside ASCII characters, so they split no character.
 struct Scan<'a> {
     whole: &'a str,
     found: Vec<Found>,
-    /// Parts further on that a program before them gives away, in order.
+    /// Later parts that a program before them identifies, in order.
     ahead: VecDeque<programs::Part>,
 }
 
@@ -241,7 +241,7 @@ impl<'a> Scan<'a> {
         self.found
     }
 
-    /// Notes a part and says where to go on.
+    /// Records a part and returns the position to continue from.
     fn take_out(&mut self, from: usize, to: usize, what: &'static str) -> usize {
         let is_behind = self.found.last().is_none_or(|last| last.to <= from);
         if to > from && is_behind && self.whole.get(from..to).is_some() {
@@ -250,7 +250,7 @@ impl<'a> Scan<'a> {
         to
     }
 
-    /// A part that was foreseen begins here.
+    /// Removes an expected part that begins here.
     fn expected(&mut self, at: usize) -> Option<usize> {
         if self.ahead.is_empty() {
             return None;
@@ -260,7 +260,7 @@ impl<'a> Scan<'a> {
         Some(self.take_out(from, to, "password"))
     }
 
-    /// A private key goes up to the line that ends it, or to the end of the text.
+    /// Removes a private key up to the line that ends it, or to the end of the text.
     fn private_key(&mut self, at: usize) -> usize {
         let rest = rest_of(self.whole, at);
         let label = rest.get(..rest.floor_char_boundary(80)).unwrap_or_default();
@@ -279,8 +279,8 @@ impl<'a> Scan<'a> {
         self.take_out(at, at + end.unwrap_or(rest.len()), "private-key")
     }
 
-    /// A password in an address stands between the first colon and the last at-sign before the path. Addresses of the
-    /// web have no such signs in their password; those of databases may.
+    /// Removes a password in a URL, which is between the first colon and the last at-sign before the path. Web URLs
+    /// have no such characters in their password; those of databases may.
     fn address(&mut self, colon: usize) -> usize {
         let at = colon + 3;
         let rest = rest_of(self.whole, at);
@@ -299,7 +299,7 @@ impl<'a> Scan<'a> {
         };
         let (from, what) = match user.split_once(':') {
             Some((name, _)) => (name.len() + 1, "password"),
-            // A token may stand in the place of the name.
+            // A token may be in the position of the name.
             None if shapes::is_opaque(user) => (0, "token"),
             None => return at,
         };
@@ -310,7 +310,7 @@ impl<'a> Scan<'a> {
         self.take_out(at + from, at + user.len(), what)
     }
 
-    /// A word: a secret by its shape, the end of a name that is followed by one, or a program that takes one.
+    /// Handles a word: a secret by its shape, the end of a name that is followed by one, or a program that takes one.
     fn word(&mut self, name_start: usize, at: usize) -> usize {
         let rest = rest_of(self.whole, at);
         if let Some((length, what)) = shapes::find(rest) {
@@ -335,7 +335,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The secret half of a key of AWS, which has no shape of its own, often stands behind the other half.
+    /// Removes the secret half of an AWS key, which has no own shape and is often behind the other half.
     fn aws_secret(&mut self, at: usize) -> usize {
         let rest = rest_of(self.whole, at);
         let gap = shapes::run(rest, |byte| b" \t\n,:;|\"'=".contains(&byte));

@@ -1,11 +1,11 @@
-//! Secrets that a name gives away: `PASSWORD=…`, `"apiKey": "…"`, `'secret' => '…'`, `--token …`, `<password>…</…>`,
-//! `name="password" value="…"`, `PASSWORD '…'`, `Authorization: …`, "the key is …".
+//! Secrets that are identified by a name: `PASSWORD=…`, `"apiKey": "…"`, `'secret' => '…'`, `--token …`,
+//! `<password>…</…>`, `name="password" value="…"`, `PASSWORD '…'`, `Authorization: …`, "the key is …".
 
 use super::forms::{account, code, identified, marked_up, quoted, set};
 use super::shapes::{is_opaque, looks_random, run, token_base64};
 use super::{MARK, rest_of};
 
-/// Names, without case and separators, that end like this hold a secret.
+/// Suffixes of names of a secret, without case and separators.
 const NAMES: &[&str] = &[
     "password",
     "passwd",
@@ -32,7 +32,7 @@ const NAMES: &[&str] = &[
     "credentials",
 ];
 
-/// Those of them whose value a person may have chosen, so that it can be short.
+/// Those whose value a person may have chosen, so that it can be short.
 const PASSWORDS: &[&str] = &[
     "password",
     "passwd",
@@ -44,13 +44,13 @@ const PASSWORDS: &[&str] = &[
     "pwd",
 ];
 
-/// Names of codes of one use, which are short numbers.
+/// Names of one-time codes, which are short numbers.
 const CODES: &[&str] = &["otp", "totp", "mfacode", "tokencode", "passcode"];
 
-/// Words that make a secret of a `key` behind them.
+/// Words that make a `key` behind them a secret.
 const OF_KEYS: &[&str] = &["api", "access", "secret", "private", "auth", "signing"];
 
-/// Parameters of an address that stand for its signature: who has the address may do what it says.
+/// URL parameters with a signature: the holder of the URL has its permissions.
 const SIGNATURES: &[&str] = &["sig", "xamzsignature", "xgoogsignature"];
 
 /// Headers whose value is a secret.
@@ -64,30 +64,30 @@ const HEADERS: &[&str] = &[
     "xauthtoken",
 ];
 
-/// Words behind which only a random string is a secret.
+/// Words after which only a random string is a secret.
 const KEYWORDS: &[&str] = &["key", "bearer", "basic"];
 
-/// Names of cookies that may stand for a login.
+/// Names of cookies that may represent a login.
 const SESSIONS: &[&str] = &["session", "sessionid", "sid", "phpsessid", "jsessionid"];
 
-/// How values begin that name a format or an algorithm.
+/// Prefixes of values that name a format or an algorithm.
 const FORMATS: &[&str] = &[
     "sha", "md5", "base", "utf", "aes", "bcrypt", "argon", "int", "uint", "float",
 ];
 
-/// Shorter random strings behind "the api key" are no keys.
+/// Least length of a random string behind "the api key".
 const MIN_KEY: usize = 12;
 
-/// Values of names written in lower case are taken out from this length on; `token=next` is code.
+/// Least length of the value of a lower-case name; `token=next` is code.
 const MIN_VALUE: usize = 8;
 
-/// The same, for passwords.
+/// Least length of a password.
 pub(super) const MIN_PASSWORD: usize = 4;
 
-/// Longest name that is looked at.
+/// Limit of the length of a name.
 const MAX_NAME: usize = 64;
 
-/// The part behind a name that is a secret, and its kind.
+/// Returns the part behind a name that is a secret, and its kind.
 pub(super) fn find(whole: &str, from: usize, to: usize) -> Option<(usize, usize, &'static str)> {
     let name = whole.get(from..to)?;
     if name.len() > MAX_NAME {
@@ -96,7 +96,7 @@ pub(super) fn find(whole: &str, from: usize, to: usize) -> Option<(usize, usize,
     let plain = plain(name);
     if HEADERS.contains(&plain.as_str())
         && let Some((from, to)) = header(whole, to)
-        // A cookie is a pair; without one it is the name of something in code.
+        // A cookie is a pair; otherwise it is a name in code.
         && (!plain.ends_with("cookie") || whole.get(from..to)?.contains('='))
     {
         return Some((from, to, "header"));
@@ -148,7 +148,7 @@ pub(super) fn is_secret_field(name: &str, value: &str) -> bool {
     is_session && is_login(value) || named && is_worth(value, name, Form::Quoted)
 }
 
-/// Returns `true` if the value of a cookie stands for a login. Ids of sessions are hexadecimal.
+/// Returns `true` if the value of a cookie represents a login. Ids of sessions are hexadecimal.
 fn is_login(text: &str) -> bool {
     let is_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     is_opaque(text) && !text.bytes().all(is_id)
@@ -171,7 +171,7 @@ pub(super) fn is_password(name: &str, plain: &str) -> bool {
     is_pass(name) || PASSWORDS.iter().any(|ending| plain.ends_with(ending))
 }
 
-/// `db_pass`, `DBPASS`: short for a password. A test that passes says `pass` alone.
+/// Returns `true` for `db_pass`, `DBPASS`: short for a password. The result of a test is `pass` alone.
 fn is_pass(name: &str) -> bool {
     let last = name.rsplit(['_', '-', '.']).next().unwrap_or(name);
     let is_other = ["BYPASS", "COMPASS", "ASKPASS"]
@@ -181,14 +181,14 @@ fn is_pass(name: &str) -> bool {
     is_short && name.len() > "pass".len()
 }
 
-/// The last word of a text, in lower case.
+/// Returns the last word of a text, in lower case.
 fn last_word(text: &str) -> String {
     let text = text.trim_end_matches(' ');
     let word = text.rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
     word.unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Lower case, without separators.
+/// Returns a name in lower case, without separators.
 pub(super) fn plain(name: &str) -> String {
     name.chars()
         .filter(char::is_ascii_alphanumeric)
@@ -196,7 +196,7 @@ pub(super) fn plain(name: &str) -> String {
         .collect()
 }
 
-/// The value of a header reaches to the end of its line or to the quote around it.
+/// Returns the value of a header, which extends to the end of its line or to the quote around it.
 fn header(whole: &str, end: usize) -> Option<(usize, usize)> {
     let rest = rest_of(whole, end);
     let colon = rest.trim_start_matches(['"', '\'', '\\', ' ']);
@@ -204,7 +204,7 @@ fn header(whole: &str, end: usize) -> Option<(usize, usize)> {
         .strip_prefix(':')?
         .trim_start_matches([' ', '"', '\'', '\\']);
     let from = end + (rest.len() - value.len());
-    // Only the parts of this kind are in quotes of their own.
+    // Only the parts of this kind have their own quotes.
     let ends: &[char] = match value.starts_with("Digest ") {
         true => &['\n', '\r', '\''],
         false => &['\n', '\r', '"', '\'', '\\'],
@@ -216,7 +216,7 @@ fn header(whole: &str, end: usize) -> Option<(usize, usize)> {
         .find(|scheme| shown.starts_with(**scheme))
         .map_or(0, |scheme| scheme.len());
     let secret = shown.get(scheme..)?;
-    // `authorization: required` says whether, not what.
+    // `authorization: required` is not a value.
     let is_word = scheme == 0
         && secret.len() < MIN_KEY
         && secret.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -225,7 +225,7 @@ fn header(whole: &str, end: usize) -> Option<(usize, usize)> {
         .then_some((from + scheme, from + length))
 }
 
-/// How a value is tied to its name.
+/// Form of the binding between a value and its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// `NAME=value`, `name: value`.
@@ -241,7 +241,8 @@ enum Form {
 /// Quotation marks, also as addresses encode them.
 const QUOTES: [&str; 3] = ["\"", "'", "%22"];
 
-/// What stands behind a name and its separator, and whether the two stand apart: `=`, `:`, ` = `, `:=`, `=>`, `%3D`.
+/// Returns the text behind a name and its separator, and `true` if they are separated by blanks: `=`, `:`, ` = `,
+/// `:=`, `=>`, `%3D`.
 pub(super) fn separated(rest: &str) -> Option<(&str, bool)> {
     let rest = rest.trim_start_matches('\\');
     let quoted = QUOTES.iter().find_map(|quote| rest.strip_prefix(quote));
@@ -268,7 +269,7 @@ pub(super) fn separated(rest: &str) -> Option<(&str, bool)> {
         .map(|value| (value, false))
 }
 
-/// `NAME=value`, `NAME: value`, `name = "value"`, `"name": "value"`, `--name value`.
+/// Returns the value of `NAME=value`, `NAME: value`, `name = "value"`, `"name": "value"`, `--name value`.
 fn assigned(whole: &str, name_start: usize, end: usize) -> Option<(usize, usize)> {
     let name = whole.get(name_start..end)?;
     let rest = rest_of(whole, end);
@@ -333,7 +334,7 @@ fn assigned(whole: &str, name_start: usize, end: usize) -> Option<(usize, usize)
             return found;
         }
     }
-    // In a list of settings the value of a password ends its line.
+    // In a settings file, the value of a password ends its line.
     let is_setting = form != Form::SpacedQuoted
         && (after.is_empty() || after.starts_with(['\n', '\r']))
         && (is_password_setting(secret, name) || is_token_setting(secret, name));
@@ -341,7 +342,7 @@ fn assigned(whole: &str, name_start: usize, end: usize) -> Option<(usize, usize)
         .then_some((from, from + secret.len()))
 }
 
-/// `aws_secret_access_key = …`: a random string for a name that means a secret.
+/// Returns `true` for `aws_secret_access_key = …`: a random string for a name of a secret.
 fn is_token_setting(secret: &str, name: &str) -> bool {
     let is_plain = secret.bytes().all(token_base64);
     secret.len() >= MIN_KEY
@@ -351,7 +352,7 @@ fn is_token_setting(secret: &str, name: &str) -> bool {
         && !secret.contains('/')
 }
 
-/// `const apiToken: string = '…'`: the value behind the type, which begins at `at`.
+/// Returns the value of `const apiToken: string = '…'`, behind the type, which begins at `at`.
 fn typed(whole: &str, at: usize, name: &str) -> Option<(usize, usize)> {
     let rest = rest_of(whole, at);
     let of_type = run(rest, |byte| {
@@ -368,7 +369,7 @@ fn typed(whole: &str, at: usize, name: &str) -> Option<(usize, usize)> {
     is_worth(secret, name, Form::SpacedQuoted).then_some((start, start + secret.len()))
 }
 
-/// `password: hunter2`, `passwd = hunter2`: letters and digits that name no format.
+/// Returns `true` for `password: hunter2`, `passwd = hunter2`: letters and digits that do not name a format.
 fn is_password_setting(secret: &str, name: &str) -> bool {
     let plain = plain(name);
     let has = |is: fn(&u8) -> bool| secret.bytes().any(|byte| is(&byte));
@@ -396,8 +397,8 @@ pub(super) fn is_option(before: &str) -> bool {
     stripped.len() < before.len() && begins
 }
 
-/// A random string behind a keyword, with no more than `is`, a sign or quotes between: "my token is …".
-/// `may_be_short` says of which short strings a name makes a secret, where a sign or `is` ties them to it.
+/// Returns a random string behind a keyword, with no more than `is`, an operator or quotes between: "my token is …".
+/// `may_be_short` decides which short strings are secrets, if an operator or `is` binds them to the name.
 fn mentioned(
     whole: &str,
     end: usize,
@@ -426,17 +427,17 @@ fn mentioned(
         token_base64(byte) || matches!(byte, b'.' | b'%' | b'~')
     });
     let secret = value.get(..length)?.trim_end_matches('.');
-    // Behind a mere space stand ids and hashes as well, which have no capital letters.
+    // Behind a blank there may also be ids and hashes, which have no capital letters.
     let is_mixed = secret.bytes().any(|byte| byte.is_ascii_uppercase())
         && secret.bytes().any(|byte| byte.is_ascii_lowercase());
     let is_secret = is_opaque(secret) && !is_path(secret) && (certain || is || is_mixed);
-    // Behind a sign of equality stands code as well.
+    // Behind an equals sign there may also be code.
     let is_told = is || certain && !rest.get(..at)?.contains(['=', '>']);
     let is_secret = is_secret || is_told && may_be_short(secret);
     is_secret.then_some((end + at, end + at + secret.len()))
 }
 
-/// Returns `true` if a text reads as a path or as names with dots, not as base64.
+/// Returns `true` if a text looks like a path or names with dots, not like base64.
 fn is_path(text: &str) -> bool {
     text.split(['/', '.'])
         .all(|part| part.len() < 16 || !super::shapes::looks_random(part))
@@ -444,7 +445,7 @@ fn is_path(text: &str) -> bool {
 
 /// Returns `true` if a value can be a secret, and is not a variable, a placeholder, a type or a call in some code.
 fn is_worth(secret: &str, name: &str, form: Form) -> bool {
-    // `openssl -pass env:NAME` says where the password is.
+    // `openssl -pass env:NAME` names the source of the password.
     let names_source = ["pass:", "env:", "file:", "fd:"]
         .iter()
         .any(|source| secret.starts_with(source));
@@ -458,7 +459,7 @@ fn is_worth(secret: &str, name: &str, form: Form) -> bool {
     let has_digit = secret.bytes().any(|byte| byte.is_ascii_digit());
     let is_password = is_password(name, &plain);
     if !NAMES.iter().any(|ending| plain.ends_with(ending)) && !is_pass(name) {
-        // A name that ends with `key` or `sig` alone says little.
+        // A name that only ends with `key` or `sig` is not enough.
         let shouted_key = name.ends_with("_KEY") && form != Form::Spaced && secret.len() >= 16;
         return shouted_key || (is_opaque(secret) && !plain.ends_with("publickey"));
     }

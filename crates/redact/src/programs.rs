@@ -1,13 +1,13 @@
-//! Secrets that only the program before them gives away: `mysql -p…`, `curl -u name:…`, `sshpass -p …`, what is piped
-//! into `chpasswd`, and the lines of a netrc file.
+//! Secrets that are identified only by the program before them: `mysql -p…`, `curl -u name:…`, `sshpass -p …`, input
+//! piped into `chpasswd`, and the lines of a netrc file.
 
 use super::MARK;
 use super::fed::{fed, piped_into};
 
-/// How an option carries its secret.
+/// Form in which an option carries its secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Carries {
-    /// In the same argument: `-psecret`. Alone, the program asks for it.
+    /// In the same argument: `-psecret`. Alone, the program prompts for it.
     Attached,
     /// In the next argument, or in the same.
     Value,
@@ -17,7 +17,7 @@ enum Carries {
     After(char),
     /// As a value that begins with this text.
     Behind(&'static str),
-    /// In the last argument, if the option is there; without options, always.
+    /// In the last argument, if the option is present; without options, always.
     Last,
     /// In every argument behind the option that is an assignment.
     Assigned,
@@ -25,7 +25,7 @@ enum Carries {
     Operand(char),
 }
 
-/// A program, its option, and how that carries a secret. `login` is a subcommand of several programs.
+/// A program, its options, and the form in which they carry a secret. `login` is a subcommand of several programs.
 const OPTIONS: &[(&str, &[&str], Carries)] = &[
     ("mysql", &["-p"], Carries::Attached),
     ("mysqldump", &["-p"], Carries::Attached),
@@ -108,7 +108,7 @@ const OPTIONS: &[(&str, &[&str], Carries)] = &[
         Carries::Value,
     ),
     ("secret", &["--from-literal"], Carries::After('=')),
-    // What stands in the place of a password: words of commands that log in or keep a secret.
+    // Words in the position of a password: those of commands that log in or store a secret.
     ("cargo", &["login"], Carries::Next),
     ("vault", &["login"], Carries::Next),
     ("snyk", &["auth"], Carries::Next),
@@ -137,10 +137,10 @@ const OPTIONS: &[(&str, &[&str], Carries)] = &[
     ),
 ];
 
-/// Longest rest of a command that is looked at.
+/// Limit of the rest of a command that is examined, in bytes.
 const MAX_COMMAND: usize = 4096;
 
-/// Longest text before a secret that is looked at.
+/// Limit of the text before a secret that is examined, in bytes.
 const MAX_WORDS: usize = 512;
 
 /// A part of a text, in bytes.
@@ -152,7 +152,7 @@ pub(super) fn is_known(program: &str) -> bool {
         || OPTIONS.iter().any(|(name, ..)| *name == program)
 }
 
-/// The secrets among the arguments of a program, which begin at `at`.
+/// Returns the secrets among the arguments of a program, which begin at `at`.
 pub(super) fn find(whole: &str, program: &str, at: usize) -> Vec<Part> {
     let arguments = arguments(whole, at);
     let texts: Vec<&str> = arguments
@@ -172,7 +172,7 @@ pub(super) fn find(whole: &str, program: &str, at: usize) -> Vec<Part> {
         .collect()
 }
 
-/// The secrets among arguments: which argument, and from where on in it.
+/// Returns the secrets among arguments: the index of the argument, and the start in it.
 pub(super) fn among(program: &str, arguments: &[&str]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (_, options, carries) in OPTIONS.iter().filter(|(name, ..)| *name == program) {
@@ -208,7 +208,7 @@ pub(super) fn among(program: &str, arguments: &[&str]) -> Vec<(usize, usize)> {
                 let secret = match carries {
                     Carries::After(separator) => value.split_once(*separator).map(|(_, it)| it),
                     Carries::Behind(start) => value.strip_prefix(start),
-                    // `vault login username=ada` names what it gives.
+                    // `vault login username=ada` names its values.
                     Carries::Next => Some(value).filter(|value| !value.contains('=')),
                     _ => Some(value),
                 };
@@ -221,9 +221,9 @@ pub(super) fn among(program: &str, arguments: &[&str]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Returns what stands behind an option in its argument. A short one may stand behind others: `-sSuada:secret`.
+/// Returns the text behind an option in its argument. A short one may be behind others: `-sSuada:secret`.
 ///
-/// Which letters before it take a value themselves is not known. So a value within a bundle counts where it has the
+/// It is unknown which letters before it take a value themselves. So a value within a bundle counts if it has the
 /// form of one; a bundle that ends with the option has its value in the next argument.
 fn attached_to<'a>(option: &str, argument: &'a str, carries: Carries) -> Option<&'a str> {
     if let Some(attached) = argument.strip_prefix(option) {
@@ -250,7 +250,7 @@ fn is_worth(text: &str) -> bool {
         && !text.contains(' ')
 }
 
-/// The secrets that their places among the arguments give away; `None` when an option carries them.
+/// Returns the secrets by their positions among the arguments; `None` if an option carries them.
 fn by_place(carries: Carries, options: &[&str], arguments: &[&str]) -> Option<Vec<(usize, usize)>> {
     let used = arguments
         .iter()
@@ -278,7 +278,7 @@ fn by_place(carries: Carries, options: &[&str], arguments: &[&str]) -> Option<Ve
     is_placed.then(|| all.filter_map(secret).collect())
 }
 
-/// The password in a line `host:port:database:user:password` of a pgpass file.
+/// Returns the password in a line `host:port:database:user:password` of a pgpass file.
 pub(super) fn pgpass(line: &str) -> Option<usize> {
     let fields: Vec<&str> = line.split(':').collect();
     let [host, port, database, user, secret] = fields.as_slice() else {
@@ -291,16 +291,16 @@ pub(super) fn pgpass(line: &str) -> Option<usize> {
     (is_port && are_names && is_worth(secret)).then_some(line.len() - secret.len())
 }
 
-/// A variable is known by its name, and an option is not a value.
+/// Returns `true` if a text can be a secret: it is not a variable, an option or a placeholder.
 pub(super) fn is_secret(text: &str) -> bool {
     !text.is_empty() && !text.starts_with(['$', '-', '<', '…', '*']) && !text.starts_with(MARK)
 }
 
-/// The arguments up to the end of the command, without the quotes around them.
+/// Returns the arguments up to the end of the command, without the quotes around them.
 pub(super) fn arguments(whole: &str, at: usize) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut start = None;
-    // The open quote, and whether it encloses the whole argument.
+    // The open quote, and `true` if it encloses the whole argument.
     let mut quote: Option<(char, bool)> = None;
     for (offset, letter) in head(whole, at).char_indices() {
         let place = at + offset;
@@ -337,14 +337,14 @@ pub(super) fn head(whole: &str, at: usize) -> &str {
     rest.get(..end).unwrap_or_default()
 }
 
-/// The text before `at`, as far as the words of a command may reach.
+/// Returns the text before `at`, up to the limit of a command's words.
 pub(super) fn behind(whole: &str, at: usize) -> &str {
     let start = whole.floor_char_boundary(at.saturating_sub(MAX_WORDS));
     whole.get(start..at).unwrap_or_default()
 }
 
-/// The password of an entry of a netrc file: `machine host login name password …`, over any number of lines. `at` is
-/// behind the first word.
+/// Returns the password of an entry of a netrc file: `machine host login name password …`, over any number of lines.
+/// `at` is behind the first word.
 pub(super) fn netrc(whole: &str, at: usize, first: &str) -> Option<Part> {
     let mut words = words(whole, at);
     if first == "machine" {
@@ -366,7 +366,7 @@ pub(super) fn netrc(whole: &str, at: usize, first: &str) -> Option<Part> {
     None
 }
 
-/// The words of the text from `at` on.
+/// Returns the words of the text from `at` on.
 fn words(whole: &str, mut at: usize) -> impl Iterator<Item = Part> {
     let end = at + head(whole, at).len();
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! The shapes of keys and tokens that providers issue, as one table: how one begins, of which characters it consists,
-//! and how long it is. The shapes follow the public rules of secret scanners and the providers' own documentation.
+//! Shapes of keys and tokens that providers issue, as one table: prefix, characters and length. The shapes follow the
+//! public rules of secret scanners and the providers' own documentation.
 
 /// One shape. Lengths count the characters behind `start`.
 pub(super) struct Shape {
@@ -7,7 +7,7 @@ pub(super) struct Shape {
     body: fn(u8) -> bool,
     least: usize,
     most: usize,
-    /// The start is common in ordinary text, so the body must look random as well.
+    /// Set if the start is common in ordinary text, so that the body must look random as well.
     random: bool,
     what: &'static str,
 }
@@ -52,7 +52,7 @@ const fn random(
     }
 }
 
-/// Sorted by the first character; of two where one begins with the other, the longer stands first.
+/// Sorted by the first character; of two with a common prefix, the longer comes first.
 const SHAPES: &[Shape] = &[
     open("1//0", token, 30, "google-token"),
     open("A3-", upper_dashed, 28, "onepassword-key"),
@@ -240,7 +240,7 @@ impl Shape {
     }
 }
 
-/// Tokens that are known by the lengths of their parts and by what stands between them.
+/// Returns tokens that are identified by the lengths of their parts and the separators.
 fn parts(rest: &str, first: u8) -> Option<(usize, &'static str)> {
     let (length, what) = match first {
         b'e' if rest.starts_with("eyJ") => (
@@ -260,7 +260,7 @@ fn parts(rest: &str, first: u8) -> Option<(usize, &'static str)> {
 
 const MANY: usize = usize::MAX;
 
-/// Parts of so many token characters each, between separators.
+/// Matches parts with these numbers of token characters, between separators.
 fn separated(rest: &str, separator: u8, lengths: &[(usize, usize)]) -> Option<usize> {
     let mut at = 0;
     for (index, (least, most)) in lengths.iter().enumerate() {
@@ -277,7 +277,7 @@ fn separated(rest: &str, separator: u8, lengths: &[(usize, usize)]) -> Option<us
     Some(at)
 }
 
-/// The number of a bot, a colon, and 35 characters that begin with `AA`.
+/// Matches the number of a bot, a colon, and 35 characters that begin with `AA`.
 fn telegram(rest: &str) -> Option<usize> {
     let digits = run(rest, |byte| byte.is_ascii_digit());
     let secret = rest.get(digits..)?.strip_prefix(":AA")?;
@@ -285,7 +285,8 @@ fn telegram(rest: &str) -> Option<usize> {
     ((8..=12).contains(&digits) && (30..=40).contains(&length)).then_some(digits + 3 + length)
 }
 
-/// Client secrets of Microsoft Entra carry `Q~` behind four characters, tokens of Terraform `.atlasv1.` behind fourteen.
+/// Matches client secrets of Microsoft Entra, with `Q~` behind four characters, and tokens of Terraform, with
+/// `.atlasv1.` behind fourteen.
 fn infix(rest: &str) -> Option<(usize, &'static str)> {
     let head = run(rest, word);
     let (tail, what, least) = match head {
@@ -297,7 +298,7 @@ fn infix(rest: &str) -> Option<(usize, &'static str)> {
     (length >= least).then_some((tail + length, what))
 }
 
-/// The hash of a password, as `crypt` writes it: `$6$salt$hash`, `$2b$12$…`, `$argon2id$…`.
+/// Matches the hash of a password in the form of `crypt`: `$6$salt$hash`, `$2b$12$…`, `$argon2id$…`.
 pub(super) fn crypt(rest: &str) -> Option<usize> {
     let (kind, body) = rest.strip_prefix('$')?.split_once('$')?;
     let is_kind =
@@ -306,12 +307,12 @@ pub(super) fn crypt(rest: &str) -> Option<usize> {
     (is_kind && length >= 12 && body.contains('$')).then_some(rest.len() - body.len() + length)
 }
 
-/// How many of the first bytes are such characters. They are ASCII, so the end splits no character.
+/// Returns how many of the first bytes are such characters. They are ASCII, so the end splits no character.
 pub(super) fn run(rest: &str, is: impl Fn(u8) -> bool) -> usize {
     rest.bytes().take_while(|byte| is(*byte)).count()
 }
 
-/// Returns `true` if a text has letters and digits mixed as no word and no name in code has.
+/// Returns `true` if letters and digits are mixed as in no word and no name in code.
 pub(super) fn looks_random(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let has = |is: fn(&u8) -> bool| text.bytes().any(|byte| is(&byte));
@@ -319,7 +320,7 @@ pub(super) fn looks_random(text: &str) -> bool {
     digits >= 2 && letters >= 4 && (has(u8::is_ascii_uppercase) || digits >= 4)
 }
 
-/// Returns `true` if a text is long and random enough to be a secret when a keyword stands before it.
+/// Returns `true` if a text is long and random enough to be a secret behind a keyword.
 pub(super) fn is_opaque(text: &str) -> bool {
     let fits = |byte: u8| token_base64(byte) || matches!(byte, b'.' | b'%' | b'~');
     text.len() >= 20 && text.bytes().all(fits) && looks_random(text)

@@ -1,4 +1,4 @@
-//! What goes, what stays, and that nothing goes twice.
+//! Removed secrets, kept texts, and no double removal.
 
 use super::*;
 
@@ -103,7 +103,7 @@ fn json_loses_values_of_secret_names_at_any_depth() {
     );
 }
 
-/// A made-up body of so many characters, with capital and small letters and digits.
+/// Returns a made-up body of this length, with capital and small letters and digits.
 fn body(length: usize) -> String {
     "a7K2mQ9xB4tZ1cW8".chars().cycle().take(length).collect()
 }
@@ -112,9 +112,9 @@ fn hex(length: usize) -> String {
     "0d9a4f7c2e81b653".chars().cycle().take(length).collect()
 }
 
-/// Every shape of the review, and what else providers issue today: the text around it with `{}` for the secret, and the
-/// secret with `<b20>` for 20 characters of [`body`], `<u…>` and `<l…>` for capital and small ones, `<h…>` for [`hex`].
-/// No secret stands here as a whole, so that no scanner takes this file for a leak.
+/// Every shape of the table, and further ones of providers: the text around it with `{}` for the secret, and the
+/// secret with `<b20>` for 20 characters of [`body`], `<u…>` and `<l…>` for capital and small ones, `<h…>` for
+/// [`hex`]. No secret is complete here, so that no scanner reports this file.
 const SHAPES: &str = r#"
 aws_secret_access_key = {} => wJalr7XUtnFEMI/K7MDENG/<b17>
 AWS_SECRET_ACCESS_KEY={} => /Jalr7XUtnFEMI+K7MDENG<b18>
@@ -264,7 +264,7 @@ fn shapes() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Puts characters into a template.
+/// Fills characters into a template.
 fn filled(template: &str) -> String {
     let mut parts = template.split('<');
     let mut text = parts.next().unwrap().to_owned();
@@ -292,7 +292,7 @@ fn every_shape_goes_and_its_surroundings_stay() {
         assert!(!redacted.text.contains(&secret), "{around}: {redacted:?}");
         assert!(redacted.text.contains(MARK), "{around}: {redacted:?}");
         if !around.contains("BEGIN") && !around.contains("http") && !around.contains("AKIA") {
-            // Quotes in the middle of an argument may go with it.
+            // Quotes in the middle of an argument may be removed as well.
             let (before, after) = (
                 before.trim_end_matches('\''),
                 after.trim_start_matches('\''),
@@ -398,7 +398,7 @@ fn ids_hashes_and_code_stay() {
     }
 }
 
-/// This repository's own lock file, sources and documents hold hashes, ids and code, and no secret.
+/// This repository's own lock file, sources and documents contain hashes, ids and code, and no secret.
 #[test]
 fn the_files_of_this_repository_stay_as_they_are() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -1,4 +1,4 @@
-//! Writing a catalog: files replaced in one step, and the text that a role had when it was locked.
+//! Writing of a catalog: files replaced in one step, and the text that a role had when it was locked.
 
 use std::fs;
 use std::io;
@@ -14,10 +14,11 @@ use crate::catalog::Directory;
 use base::files::{self, Action, FileError, Privacy};
 use base::git;
 
-/// Commits that are looked through for a locked text.
+/// Limit of commits that are searched for a locked text.
 pub const MAX_COMMITS: usize = 1000;
 
-/// Writes a file of the catalog, by its path from the root. Folders are made; links out of the catalog are refused.
+/// Writes a file of the catalog, by its path from the root. Directories are created; links out of the catalog are
+/// refused.
 pub fn write(directory: &Directory, path: &str, text: &str) -> Result<(), FileError> {
     let target = directory.root().join(path);
     let fail = |what| FileError::new(Action::Write, &target, io::Error::other(what));
@@ -26,7 +27,7 @@ pub fn write(directory: &Directory, path: &str, text: &str) -> Result<(), FileEr
         return Err(fail("the path leads out of the catalog"));
     }
     let folder = files::parent(&target);
-    // The nearest folder that is there decides: those below it are made by us and are no links.
+    // The nearest existing directory decides: those below it are created here and are not links.
     let nearest = folder.ancestors().find(|above| above.exists());
     let real = nearest.and_then(|above| fs::canonicalize(above).ok());
     if !real.is_some_and(|real| real.starts_with(directory.root())) {
@@ -36,21 +37,21 @@ pub fn write(directory: &Directory, path: &str, text: &str) -> Result<(), FileEr
     files::write(&target, text.as_bytes(), Privacy::Shared)
 }
 
-/// Whether the catalog has something at a path, a dangling link included.
+/// Returns `true` if the catalog has an entry at a path, a dangling link included.
 #[must_use]
 pub fn exists(directory: &Directory, path: &str) -> bool {
     directory.root().join(path).symlink_metadata().is_ok()
 }
 
-/// A catalog as a commit had it.
+/// State of a catalog at a commit.
 #[derive(Debug)]
 pub struct Past {
     pub commit: String,
-    /// What it had: the index, and the files of one bundle.
+    /// Its content: the index, and the files of one bundle.
     pub draft: Draft,
 }
 
-/// The newest commit at which a role had this hash. `None` when git has none, or there is no git.
+/// Returns the newest commit at which a role had this hash. Returns `None` if git has none, or there is no git.
 #[must_use]
 pub fn locked_text(
     directory: &Directory,

@@ -1,6 +1,7 @@
-//! A catalog in a directory: its files with limits, its lock written so that a crash leaves the old one or the new one.
+//! A catalog in a directory: its files with limits, its lock written so that a crash leaves the old one or the new
+//! one.
 //!
-//! What is wrong with a catalog is the `catalog` crate's business; here is only what touches the disk.
+//! The `catalog` crate finds the problems of a catalog; this module only accesses the disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,23 +20,23 @@ use ::catalog::yaml::{Excerpt, MAX_BYTES, Position, Source};
 
 use base::files::{self, Action, FileError, Privacy};
 
-/// No lock is larger: a hundred thousand roles fit.
+/// Limit of the size of a lock: a hundred thousand roles fit.
 const MAX_LOCK: u64 = 16_000_000;
-/// The folder of the language files.
+/// Directory of the language files.
 const BUNDLES: &str = "bundles";
-/// Folders and files after which an undeclared one is no longer looked for.
+/// Limit of directories and files that are searched for an undeclared one.
 const MAX_FOUND: usize = 20_000;
-/// More threads than this are not worth their start.
+/// Limit of threads; more are not worth their start.
 const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
-/// A directory that holds a catalog, by its real path.
+/// A directory with a catalog, by its real path.
 #[derive(Clone, Debug)]
 pub struct Directory {
     root: PathBuf,
 }
 
 impl Directory {
-    /// Follows links once, so that the directory cannot move while it is read.
+    /// Opens a directory. Links are followed once, so that the directory cannot move while it is read.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let fail = |source| FileError::new(Action::Read, path, source);
         let root = fs::canonicalize(path).map_err(fail)?;
@@ -45,26 +46,26 @@ impl Directory {
         Ok(Self { root })
     }
 
-    /// Makes the directory first, for a catalog that is to begin.
+    /// Creates the directory and opens it, for a new catalog.
     pub fn create(path: &Path) -> Result<Self, FileError> {
         files::make_directory(path, Privacy::Shared)?;
         Self::open(path)
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Reads all YAML files with their text, for those who show or edit it.
+    /// Reads all YAML files with their text, for showing or editing them.
     #[must_use]
     pub fn draft(&self) -> Draft {
         self.read(|bytes| File::of(bytes.to_vec()))
     }
 
-    /// Reads all YAML files without their text, for the check: most catalogs have no problem, and then nobody asks for
-    /// a line; see [`Directory::places`].
+    /// Reads all YAML files without their text, for the check: most catalogs have no problem, so that no line is
+    /// needed; see [`Directory::places`].
     fn values(&self) -> Draft {
         self.read(File::of_values)
     }
@@ -89,7 +90,7 @@ impl Directory {
             let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(read)).collect();
             let mut files = read();
             for helper in helpers {
-                // A helper that died left its file unread, which then counts as missing.
+                // A thread that panicked left its file unread, which then counts as missing.
                 files.extend(helper.join().unwrap_or_default());
             }
             files
@@ -101,7 +102,7 @@ impl Directory {
         Draft::read_on(sources, threads)
     }
 
-    /// Lists folders and YAML files below `bundles/`, in order; hidden ones are not part of a catalog.
+    /// Lists directories and YAML files below `bundles/`, in order; hidden ones are not part of a catalog.
     fn found(&self) -> Vec<String> {
         let mut found = Vec::new();
         for bundle in names(&self.root.join(BUNDLES)) {
@@ -118,7 +119,7 @@ impl Directory {
         found
     }
 
-    /// Reads lock and tombstones. What cannot be read counts as damaged, never as absent.
+    /// Reads lock and tombstones. An unreadable file counts as damaged, never as absent.
     #[must_use]
     pub fn records(&self) -> Records {
         Records {
@@ -150,7 +151,7 @@ impl Directory {
         }
     }
 
-    /// The parts of a path come from the catalog itself, so that they are not followed out of the directory.
+    /// Reads a file. The parts of a path come from the catalog itself, so they must not lead out of the directory.
     fn bytes(&self, path: &str, limit: u64, buffer: &mut Vec<u8>) -> Result<(), Unread> {
         let parts = Path::new(path).components();
         let is_inside = parts
@@ -171,7 +172,7 @@ impl Directory {
         files::read_into(&real, limit, buffer).map_err(|error| unread(&error.source))
     }
 
-    /// A file as it is, for those who pass it on; `None` when there is none.
+    /// Returns a file as it is, for passing it on; `None` if there is none.
     pub fn raw(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
         let mut bytes = Vec::new();
         match self.bytes(path, MAX_BYTES as u64, &mut bytes) {
@@ -181,7 +182,7 @@ impl Directory {
         }
     }
 
-    /// Finds lines and columns of places in the files as they are now.
+    /// Creates a finder of lines and columns in the current files.
     #[must_use]
     pub fn places(&self) -> Places<'_> {
         Places {
@@ -190,7 +191,7 @@ impl Directory {
         }
     }
 
-    /// Replaces the lock, and before it the tombstones: a crash between the two forgets nothing.
+    /// Replaces the lock, and before it the tombstones: a crash between the two loses nothing.
     pub fn write(&self, refreshed: &Refreshed) -> Result<(), FileError> {
         self.make_room()?;
         if let Some(tombstones) = &refreshed.tombstones {
@@ -215,13 +216,13 @@ impl Directory {
         Ok(copy)
     }
 
-    /// Where the lock is.
+    /// Returns the path of the lock.
     #[must_use]
     pub fn lock_path(&self) -> PathBuf {
         self.root.join(LOCK)
     }
 
-    /// The directory of the lock, which must not be a link to elsewhere.
+    /// Creates the directory of the lock, which must not be a link to elsewhere.
     fn make_room(&self) -> Result<(), FileError> {
         let path = self.lock_path();
         let folder = files::parent(&path);
@@ -236,10 +237,10 @@ impl Directory {
     }
 }
 
-/// Finds line, column and text of a place, wherever the files are.
+/// Finder of line, column and text of a position, independent of the files' location.
 pub type Locate<'a> = dyn FnMut(&Place) -> Option<(Position, Excerpt)> + 'a;
 
-/// Reads the files again in which something is to be pointed at, each once.
+/// Finder that reads the needed files again, each once.
 #[derive(Debug)]
 pub struct Places<'d> {
     directory: &'d Directory,
@@ -247,9 +248,9 @@ pub struct Places<'d> {
 }
 
 impl Places<'_> {
-    /// Line, column and text of a place; `None` when its file has no text.
+    /// Returns line, column and text of a position; `None` if its file has no text.
     pub fn locate(&mut self, place: &Place) -> Option<(Position, Excerpt)> {
-        // Nobody edits the records, so that their name is enough.
+        // The records are not edited by hand, so their names are enough.
         if !place.file.ends_with(".yaml") {
             return None;
         }
@@ -266,7 +267,7 @@ impl Places<'_> {
     }
 }
 
-/// Returns the names in a folder in order; none if it cannot be listed.
+/// Returns the names in a directory in order; empty if it cannot be listed.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.take(MAX_FOUND).map(|entry| entry.file_name());
@@ -276,7 +277,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Why there are no bytes.
+/// Reason that there are no bytes.
 enum Unread {
     Missing,
     Because(String),
@@ -291,24 +292,24 @@ fn unread(error: &io::Error) -> Unread {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// How much is asked of it.
+    /// Strictness of the check.
     pub rigour: Rigour,
-    /// Whether the lock is written anew when nothing stands in the way, and what of a damaged one.
+    /// Handling of a damaged lock, if the lock is rewritten after a check without problems; `None` to keep it.
     pub refresh: Option<Damaged>,
 }
 
-/// What came of it.
+/// Result of a check.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was read.
+    /// The parsed catalog.
     pub draft: Draft,
-    /// Whether the catalog holds, and the lock was written if that was asked.
+    /// Set if the catalog is valid, and the lock was written if requested.
     pub passed: bool,
-    /// In the published order.
+    /// Problems in the published order.
     pub problems: Vec<Problem>,
     /// The lock that was written.
     pub written: Option<Refreshed>,
-    /// Where a damaged lock is now.
+    /// Path of the copy of a damaged lock.
     pub set_aside: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! Exported roles on disk. A file that is not ours, or that was edited since, is left alone.
+//! Exported roles on disk. A file that is not ours, or that was edited since, is not changed.
 
 use std::io;
 use std::path::Path;
@@ -7,15 +7,15 @@ use ::catalog::export::{Exported, Merge, merge};
 
 use base::files::{self, FileError, Privacy};
 
-/// Largest file that is read.
+/// Limit of the size of a file that is read.
 const MAX_EXPORT: u64 = 4_000_000;
 
-/// What became of one file.
+/// Result of writing one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// It is new, or ours and brought up to date.
+    /// It is new, or ours and was updated.
     Written,
-    /// It was there, byte for byte.
+    /// It existed already, byte for byte.
     Same,
     /// It is not ours, or was edited.
     Kept,
@@ -24,7 +24,7 @@ pub enum Written {
 /// Writes an exported file under `folder`.
 ///
 /// # Errors
-/// The file cannot be read or written.
+/// Fails if the file cannot be read or written.
 pub fn write(folder: &Path, exported: &Exported, overwrite: bool) -> Result<Written, FileError> {
     let path = folder.join(&exported.path);
     let old = match files::read(&path, MAX_EXPORT) {

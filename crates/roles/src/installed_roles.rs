@@ -1,4 +1,5 @@
-//! Installed roles on disk: `.role-os/roles/<slug>.<language>.yaml`, one file a role, written whole under a lock.
+//! Installed roles on disk: `.role-os/roles/<slug>.<language>.yaml`, one file per role, written as a whole under a
+//! lock.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use ::catalog::yaml::MAX_BYTES;
 
 use base::files::{self, Action, FileError, Lock, Privacy};
 
-/// The folder of installed roles.
+/// Directory of installed roles.
 #[derive(Clone, Debug)]
 pub struct Roles {
     folder: PathBuf,
@@ -20,57 +21,57 @@ pub struct Roles {
 /// A role and its file.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// The file's name.
+    /// Name of the file.
     pub file: String,
-    /// What it says, or why it is no role.
+    /// Content of the file, or why it is not a role.
     pub role: Result<Installed, String>,
 }
 
-/// Something that stands in the way of an import or an update.
+/// Error of an import or an update.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RolesError {
     #[error(transparent)]
     File(#[from] FileError),
-    /// The catalog.
+    /// The catalog is not available.
     #[error("the catalog cannot be installed from")]
     Unavailable(Unavailable),
 }
 
-/// What became of one role in an update.
+/// Result of an update for one role.
 #[derive(Debug)]
 pub struct Updated {
-    /// The file's name.
+    /// Name of the file.
     pub file: String,
-    /// The role as it was.
+    /// The role before the update.
     pub before: Installed,
-    /// What came of it, or what went wrong.
+    /// Result of the update, or the error.
     pub outcome: Result<Update, String>,
 }
 
-/// What became of one role in a removal.
+/// Result of a removal for one role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// The file's name.
+    /// Name of the file.
     pub file: String,
-    /// It was edited by hand, so it is still there.
+    /// Set if it was edited by hand, so that it still exists.
     pub kept: bool,
 }
 
 impl Roles {
-    /// The folder need not be there yet.
+    /// Creates the directory's handle; the directory need not exist yet.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// All roles by the names of their files; those that cannot be read too.
+    /// Returns all roles by the names of their files, unreadable ones included.
     pub fn list(&self) -> Result<Vec<Stored>, FileError> {
         if !self.folder.exists() {
             return Ok(Vec::new());
@@ -88,7 +89,8 @@ impl Roles {
         Ok(found.into_iter().map(|file| self.read(file)).collect())
     }
 
-    /// The role of this name: by slug first, then by name. Where it has several languages, the first file counts.
+    /// Returns the role of this name: by slug first, then by name. If it has several languages, the first file
+    /// counts.
     #[must_use]
     pub fn find(&self, role: &str) -> Option<Installed> {
         let stored = self.list().ok()?;
@@ -112,7 +114,7 @@ impl Roles {
         Stored { file, role }
     }
 
-    /// Imports from a catalog while others wait.
+    /// Imports from a catalog under the lock.
     pub fn import(&self, contents: &Contents, request: Request<'_>) -> Result<Import, RolesError> {
         let _lock = self.lock()?;
         let known: Vec<_> = self
@@ -124,7 +126,7 @@ impl Roles {
             .map_err(RolesError::Unavailable)
     }
 
-    /// Never replaces a file, whatever is in it.
+    /// Inserts a role; never replaces a file, whatever its content.
     fn insert(&self, role: &Installed) -> Result<(), NotStored> {
         let failed = |what: &str| NotStored::Failed(what.to_owned());
         let name = role.source.as_ref().and_then(|source| source.file_name());
@@ -140,7 +142,8 @@ impl Roles {
             .map_err(|error| NotStored::Failed(format!("{error}: {}", error.source)))
     }
 
-    /// Updates the roles that `wanted` picks, one after another, while others wait. One that fails does not stop the rest.
+    /// Updates the roles that `wanted` selects, one after another, under the lock. One that fails does not stop the
+    /// rest.
     pub fn update(
         &self,
         contents: &Contents,
@@ -186,11 +189,11 @@ impl Roles {
         Ok(done)
     }
 
-    /// Removes the roles that `wanted` picks, while others wait. Returns the files. One that was edited stays unless
+    /// Removes the roles that `wanted` selects, under the lock. Returns the files. One that was edited stays unless
     /// `edited_too`, and is returned as kept.
     ///
     /// # Errors
-    /// A file cannot be removed.
+    /// Fails if a file cannot be removed.
     pub fn remove(
         &self,
         wanted: impl Fn(&Installed) -> bool,
@@ -210,10 +213,11 @@ impl Roles {
         Ok(done)
     }
 
-    /// Enables or disables the roles that `wanted` picks, while others wait. Returns the files, and whether each changed.
+    /// Enables or disables the roles that `wanted` selects, under the lock. Returns the files, and `true` for each
+    /// that changed.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn enable(
         &self,
         wanted: impl Fn(&Installed) -> bool,

@@ -1,4 +1,4 @@
-//! The catalog that the program carries in itself: `--from builtin`, and the roles of the demo.
+//! The embedded catalog: `--from builtin`, and the roles of the demo.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ macro_rules! embed {
     };
 }
 
-/// Paths from the catalog's root, and the texts.
+/// Paths from the catalog's root, with the texts.
 const FILES: &[(&str, &str)] = embed![
     "index.yaml",
     "scripts/content-hashes.json",
@@ -40,10 +40,10 @@ pub fn draft() -> Draft {
     Draft::read(sources)
 }
 
-/// Writes the catalog into a folder.
+/// Writes the catalog into a directory.
 ///
 /// # Errors
-/// A file cannot be written.
+/// Fails if a file cannot be written.
 pub fn write(folder: &Path) -> Result<(), FileError> {
     for (name, text) in FILES {
         let path = folder.join(name);

@@ -23,7 +23,7 @@ use crate::catalog::Directory;
 const HEADING: &str = "roleos catalog v1";
 const NAME: &str = "roleos-catalog";
 
-/// Digests by path, as a trusted key signed them.
+/// Digests by path, signed by a trusted key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digests(BTreeMap<String, String>);
 
@@ -58,7 +58,7 @@ pub fn verify(note: &[u8], keys: &[PublicKey]) -> Result<Digests, &'static str> 
 /// Signs the files of a catalog and writes the note beside the index.
 ///
 /// # Errors
-/// Returns a sentence if a declared file is not there, or the error of writing.
+/// Returns a sentence if a declared file does not exist, or the error of writing.
 pub fn sign(directory: &Directory, key: &SigningKey) -> Result<(), SignError> {
     let raw = |path: &str| match directory.raw(path) {
         Ok(Some(bytes)) => Ok(bytes),
@@ -88,7 +88,7 @@ fn digest(bytes: &[u8]) -> String {
     hex::encode(base::digest(bytes))
 }
 
-/// Why a catalog was not signed.
+/// Reason that a catalog was not signed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignError {

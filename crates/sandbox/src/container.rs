@@ -1,4 +1,4 @@
-//! A box made by Docker or Podman, for machines without user namespaces: the same mounts, no network, no rights.
+//! Sandbox by Docker or Podman, for machines without user namespaces: the same mounts, no network, no capabilities.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,25 +8,25 @@ use std::time::{Duration, Instant};
 
 use super::{Job, Limits, Mount};
 
-/// How long a daemon may take to answer.
+/// Time limit for an answer of the daemon.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A container engine and what its containers are made of.
+/// A container engine and the image of its containers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
-    /// `docker` or `podman`.
+    /// Path of `docker` or `podman`.
     pub program: PathBuf,
-    /// The image.
+    /// Name of the image.
     pub image: String,
-    /// Mark by which containers of a run are found.
+    /// Label that identifies the containers of a run.
     pub label: String,
 }
 
 impl Container {
-    /// Finds out whether the engine answers.
+    /// Checks that the engine answers.
     ///
     /// # Errors
-    /// Why it does not, in words.
+    /// Fails with the reason as text.
     pub fn check(&self) -> Result<(), String> {
         let name = self.program.display();
         let mut command = Command::new(&self.program);
@@ -51,7 +51,7 @@ impl Container {
         Err(format!("no daemon of `{name}` answers within 2 seconds"))
     }
 
-    /// Removes the containers of earlier boxes with the same label.
+    /// Removes the containers of earlier sandboxes with the same label.
     pub fn remove_left(&self) {
         let filter = format!("label={}", self.label);
         let listed = Command::new(&self.program)
@@ -74,7 +74,7 @@ impl Container {
             .ok();
     }
 
-    /// Returns the arguments that make a container, up to the command in it.
+    /// Returns the arguments that create a container, up to the command in it.
     #[must_use]
     pub fn words(&self, job: &Job<'_>, limits: &Limits, name: &str) -> Vec<OsString> {
         let mut words: Vec<OsString> = [

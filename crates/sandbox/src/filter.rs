@@ -1,8 +1,8 @@
-//! A seccomp filter for a sandboxed command: no user namespace of its own, and no memory that belongs to no process.
+//! A seccomp filter for a sandboxed command: no further user namespace, and no memory outside of processes.
 //!
-//! A user namespace would give the command the right to mount, and with it folders without the limits of ours. Anonymous
-//! memory files and System V segments count for no process, so the watcher that adds up processes' memory would not see
-//! them. Filtering works for every version of bubblewrap and for root's box, which has no user namespace of its own.
+//! A user namespace would let the command mount directories without our limits. Anonymous memory files and System V
+//! segments count for no process, so the watcher that sums processes' memory would not see them. Filtering works for
+//! every version of bubblewrap and for root's sandbox, which has no user namespace.
 
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
@@ -10,17 +10,17 @@ use std::os::fd::{AsRawFd as _, RawFd};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// A processor's name for the kernel, and its numbers of the filtered calls.
+/// Architecture's number for the kernel, and its numbers of the filtered calls.
 struct Numbers {
     audit: u32,
     unshare: u32,
     clone: u32,
-    /// Calls that are answered as if the kernel had none of them, so that programs use something else.
+    /// Calls that fail as if the kernel did not support them, so that programs use alternatives.
     absent: [u32; 4],
 }
 
-/// `clone3` hides its flags in memory that a filter cannot read; C libraries use `clone` where it is absent. Then come
-/// `memfd_create`, `memfd_secret` and `shmget`.
+/// Numbers by architecture. `clone3` passes its flags in memory that a filter cannot read; C libraries fall back to
+/// `clone`. Then come `memfd_create`, `memfd_secret` and `shmget`.
 const NUMBERS: Option<Numbers> = if cfg!(target_arch = "x86_64") {
     Some(Numbers {
         audit: 0xc000_003e,
@@ -48,14 +48,14 @@ const NUMBERS: Option<Numbers> = if cfg!(target_arch = "x86_64") {
 
 const NEW_USER_NAMESPACE: u32 = 0x1000_0000;
 
-/// Numbers from here on are the second calling convention of x86-64.
+/// First number of the second calling convention of x86-64.
 const SECOND_CONVENTION: u32 = 0x4000_0000;
 
 const ALLOW: u32 = 0x7fff_0000;
 const NOT_PERMITTED: u32 = 0x0005_0000 | 1;
 const NO_SUCH_CALL: u32 = 0x0005_0000 | 38;
 
-/// Where the kernel puts the call's number, the processor's name and the low half of the first argument.
+/// Offsets of the call's number, the architecture and the low half of the first argument in the kernel's data.
 const NUMBER: u32 = 0;
 const PROCESSOR: u32 = 4;
 const FIRST_ARGUMENT: u32 = 16;
@@ -66,15 +66,15 @@ const AT_LEAST: u16 = 0x35;
 const ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
-/// A file that holds the filter, open for the programs that this process starts.
+/// File with the filter, open for child processes of this process.
 #[derive(Debug)]
 pub(crate) struct Filter(File);
 
 impl Filter {
-    /// Writes the filter for this processor.
+    /// Writes the filter for this architecture.
     ///
     /// # Errors
-    /// There is none for this processor, or the kernel gives no memory file.
+    /// Fails if there is none for this architecture, or the kernel gives no memory file.
     pub(crate) fn write() -> io::Result<Self> {
         let numbers = NUMBERS.ok_or_else(|| {
             io::Error::new(
@@ -82,21 +82,21 @@ impl Filter {
                 "there is no filter of system calls for this processor",
             )
         })?;
-        // It stays open across the start of bubblewrap. A program that is started at the same time inherits a filter that
-        // holds nothing secret.
+        // It stays open across the start of bubblewrap. A program that is started at the same time inherits a filter
+        // that contains nothing secret.
         let mut file = File::from(memfd_create("roleos-filter", MemfdFlags::empty())?);
         file.write_all(&program(&numbers))?;
         file.rewind()?;
         Ok(Self(file))
     }
 
-    /// The number to hand to bubblewrap.
+    /// Returns the file descriptor for bubblewrap.
     pub(crate) fn number(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 }
 
-/// The filter's instructions as the kernel reads them: code, two jumps, value.
+/// Returns the filter's instructions in the kernel's format: code, two jumps, value.
 fn program(numbers: &Numbers) -> Vec<u8> {
     let [clone3, memfd, secret, segment] = numbers.absent;
     // Jumps count the instructions that are skipped.
@@ -130,7 +130,7 @@ fn program(numbers: &Numbers) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// What the filter answers, computed as the kernel does.
+    /// Returns the result of the filter, computed like the kernel's.
     fn answer(numbers: &Numbers, processor: u32, number: u32, first: u32) -> u32 {
         let bytes = program(numbers);
         let instructions: Vec<&[u8]> = bytes.chunks(8).collect();

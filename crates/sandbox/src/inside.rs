@@ -1,6 +1,6 @@
-//! Runs inside of a box, in front of its command: opens a loopback port that leads to a socket outside of the box.
+//! Runs inside of a sandbox, before its command: opens a loopback port that leads to a socket outside of the sandbox.
 //!
-//! A box without a network has a loopback device of its own, so nothing but this port can be reached.
+//! A sandbox without a network has its own loopback device, so only this port is reachable.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,7 +14,7 @@ use std::thread;
 /// Listens on a loopback port and connects every client to `socket`; ends with the process.
 ///
 /// # Errors
-/// The port cannot be used.
+/// Fails if the port cannot be used.
 pub fn forward(port: u16, socket: PathBuf) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     thread::spawn(move || {
@@ -26,10 +26,10 @@ pub fn forward(port: u16, socket: PathBuf) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs a command and returns its exit code; 128 and the number for a signal.
+/// Runs a command and returns its exit code; 128 plus the number for a signal.
 ///
 /// # Errors
-/// It cannot be started.
+/// Fails if it cannot be started.
 pub fn run(words: &[OsString]) -> io::Result<i32> {
     let (program, arguments) = words
         .split_first()

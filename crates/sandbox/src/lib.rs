@@ -1,10 +1,11 @@
-//! Runs a command that is not trusted in a box of Linux namespaces made by bubblewrap: no network unless asked for, the
-//! system read-only and little of it, only the folders that the caller mounts, and limits on time, memory, processes and
-//! output.
+//! Runs an untrusted command in a sandbox of Linux namespaces made by bubblewrap: no network unless requested, a
+//! small part of the system read-only, only the directories that the caller mounts, and limits on time, memory,
+//! processes and output.
 //!
-//! Why bubblewrap: it needs no rights, is what Flatpak runs everything in, and works the same for root and for an ordinary
-//! user; a box built in our own process would have to fork a program with many threads. Limits that a kernel without
-//! cgroups cannot set for all processes together are watched from outside, and going over one ends the whole box.
+//! Why bubblewrap: it needs no privileges, Flatpak uses it for everything, and it works the same for root and for an
+//! ordinary user; a sandbox built in our own process would have to fork a program with many threads. Limits that a
+//! kernel without cgroups cannot set for all processes together are watched from outside, and exceeding one ends the
+//! whole sandbox.
 
 pub mod container;
 mod filter;
@@ -28,17 +29,17 @@ use self::container::Container;
 use self::filter::Filter;
 use self::processes::{below, table, used};
 
-/// How long to wait between looks at the box: a short one is seen to end at once, and a long one costs little.
+/// Intervals between checks of the sandbox: the end of a short one is seen at once, and a long one costs little.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LOOK_AT_LEAST_EVERY: Duration = Duration::from_millis(60);
 
-/// At every how many looks processes and memory are counted.
+/// Number of checks per count of processes and memory.
 const COUNT_EVERY: u64 = 4;
 
-/// Folders with the system's programs. Nothing else of the machine is seen.
+/// Directories with the system's programs. No other part of the machine is visible.
 const SYSTEM: [&str; 5] = ["/usr", "/bin", "/sbin", "/lib", "/lib64"];
 
-/// The few settings that programs cannot do without; none holds a secret.
+/// Settings that programs cannot do without; none contains a secret.
 const SETTINGS: [&str; 6] = [
     "/etc/alternatives",
     "/etc/ld.so.cache",
@@ -48,7 +49,7 @@ const SETTINGS: [&str; 6] = [
     "/etc/mime.types",
 ];
 
-/// Settings that a box with a network needs beside those.
+/// Further settings for a sandbox with a network.
 const NETWORK: [&str; 6] = [
     "/etc/resolv.conf",
     "/etc/hosts",
@@ -58,12 +59,12 @@ const NETWORK: [&str; 6] = [
     "/etc/passwd",
 ];
 
-/// The limits are set by a shell inside the box, and its first line tells that the box came about. `-p` is dash's name for
-/// the number of processes, `-u` that of other shells.
+/// Script of a shell inside the sandbox that sets the limits, and whose first line of output shows that the sandbox
+/// was created. `-p` is dash's option for the number of processes, `-u` that of other shells.
 const START: &str = r#"ulimit -c 0; ulimit -d "$2" || exit 125; ulimit -p "$3" 2>/dev/null || ulimit -u "$3" || exit 125
 printf '%s\n' "$1"; shift 3; exec "$@""#;
 
-/// Options of root's box: everything but a user namespace, and the right to become another user.
+/// Options of root's sandbox: everything but a user namespace, and the capability to become another user.
 const ROOT: [&str; 11] = [
     "--unshare-net",
     "--unshare-pid",
@@ -78,84 +79,84 @@ const ROOT: [&str; 11] = [
     "CAP_SETGID",
 ];
 
-/// Options of any other box.
+/// Options of any other sandbox.
 const ANYBODY: [&str; 3] = ["--unshare-all", "--cap-drop", "ALL"];
 
-/// What a command may use.
+/// Limits of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall-clock time.
+    /// Limit of wall-clock time.
     pub time: Duration,
-    /// Memory of all processes together, in bytes.
+    /// Limit of the memory of all processes together, in bytes.
     pub memory: u64,
-    /// Processes at a time.
+    /// Limit of simultaneous processes.
     pub processes: u64,
-    /// Output after which it is stopped, in bytes.
+    /// Limit of the output, in bytes.
     pub output: u64,
-    /// The program that makes the box.
+    /// Program that creates the sandbox.
     pub program: PathBuf,
 }
 
-/// A folder or file that the box has, beside those of the system.
+/// A directory or file of the sandbox, besides those of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mount {
-    /// Read-only, from the path outside to the path inside; one that is missing outside is left out.
+    /// Read-only, from the path outside to the path inside; a missing one is left out.
     Read(PathBuf, PathBuf),
-    /// Writable.
+    /// Writable, from the path outside to the path inside.
     Write(PathBuf, PathBuf),
-    /// Private and empty, of at most so many bytes.
+    /// Private and empty, with a limit in bytes.
     Scratch(PathBuf, u64),
 }
 
-/// The user that a command is.
+/// User of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
-    /// One without any file, as far as the caller may choose: the kernel does not count root's processes.
+    /// A user without any file, if the caller may choose: the kernel does not limit root's processes.
     Nobody,
-    /// The caller, so that writable folders stay the caller's.
+    /// The caller, so that writable directories stay the caller's.
     Caller,
 }
 
-/// A command to run, and the world that it sees.
+/// Command with its environment.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
     /// Program and arguments.
     pub words: Vec<OsString>,
-    /// Folders and files beside those of the system.
+    /// Directories and files besides those of the system.
     pub mounts: Vec<Mount>,
-    /// All variables.
+    /// All environment variables.
     pub environment: Vec<(OsString, OsString)>,
-    /// Folder that it starts in.
+    /// Working directory.
     pub directory: PathBuf,
-    /// File on standard input.
+    /// File for standard input.
     pub input: &'a Path,
-    /// Whether it has the network of the machine.
+    /// Set if it has the network of the machine.
     pub network: bool,
-    /// The user that it is.
+    /// User of the command.
     pub user: User,
-    /// Program and arguments that start the box, such as a supervisor.
+    /// Program and arguments that start the sandbox, such as a supervisor.
     pub launcher: Vec<OsString>,
-    /// Container that takes the place of bubblewrap.
+    /// Container that replaces bubblewrap.
     pub container: Option<Container>,
 }
 
-/// How a command ended by itself.
+/// Result of a command that ended by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Its exit code; 128 and the number for a signal.
+    /// Exit code; 128 plus the number for a signal.
     pub code: i32,
-    /// What it printed.
+    /// Output of the command.
     pub output: Vec<u8>,
 }
 
-/// Why a command did not end by itself.
+/// Reason that a command did not end by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Stopped {
-    /// There is no box to run it in.
+    /// There is no sandbox to run it in.
     #[error("there is no sandbox: {0}")]
     NoSandbox(String),
-    /// Its time was over.
+    /// It exceeded its time.
     #[error("the command was stopped after {} seconds", .0.as_secs())]
     Time(Duration),
     /// It used too much memory.
@@ -167,10 +168,10 @@ pub enum Stopped {
     /// It printed too much.
     #[error("the command was stopped: it printed more than {} KiB", .0 >> 10)]
     Output(u64),
-    /// The caller wanted it to end.
+    /// The caller stopped it.
     #[error("the command was stopped by its caller")]
     Asked,
-    /// The machine would not.
+    /// The machine could not run it.
     #[error("the command could not be run: {0}")]
     Machine(String),
 }
@@ -181,24 +182,24 @@ impl From<io::Error> for Stopped {
     }
 }
 
-/// How a box comes about.
+/// Privileges for creating a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rights {
-    /// By root, who then becomes nobody.
+    /// As root, who then becomes an unprivileged user.
     Root,
-    /// By anybody, in a user namespace.
+    /// As any user, in a user namespace.
     Anybody,
 }
 
-/// Runs a command in a box and waits for it. Everything that it started ends with it.
+/// Runs a command in a sandbox and waits for it. All processes that it started end with it.
 ///
 /// # Errors
-/// There is no box, or the command was stopped.
+/// Fails if there is no sandbox, or the command was stopped.
 pub fn run(job: &Job<'_>, limits: &Limits) -> Result<Done, Stopped> {
     run_until(job, limits, &mut || false).1
 }
 
-/// The same, and ends the box when `stop` says so. Returns what was printed in any case.
+/// Does the same, and ends the sandbox when `stop` returns `true`. Returns the output in any case.
 pub fn run_until(
     job: &Job<'_>,
     limits: &Limits,
@@ -209,7 +210,7 @@ pub fn run_until(
     }
     if job.user == User::Nobody && rustix::process::geteuid().is_root() {
         let ended = boxed(job, limits, Rights::Root, stop);
-        // Root without rights, as in a container, is anybody.
+        // Root without capabilities, as in a container, counts as any user.
         if !matches!(ended.1, Err(Stopped::NoSandbox(_))) {
             return ended;
         }
@@ -217,10 +218,10 @@ pub fn run_until(
     boxed(job, limits, Rights::Anybody, stop)
 }
 
-/// Runs a command without a box: only the limits hold, and the mounts are not made.
+/// Runs a command without a sandbox: only the limits hold, and the mounts are not made.
 ///
 /// # Errors
-/// The command cannot be started or was stopped.
+/// Fails if the command cannot be started or was stopped.
 pub fn run_bare(job: &Job<'_>, limits: &Limits) -> Result<Done, Stopped> {
     let mut command = Command::new("env");
     command.arg("-i");
@@ -289,12 +290,12 @@ fn in_container(
         Ok(watched) => begun(watched.finish(limits, stop), &nonce),
         Err(error) => (Vec::new(), Err(Stopped::NoSandbox(error.to_string()))),
     };
-    // The daemon, not this process, is above the container.
+    // The daemon, not this process, is the parent of the container.
     container.remove(&name);
     ended
 }
 
-/// Takes the first line off, which tells that the box came about.
+/// Removes the first line, which shows that the sandbox was created.
 fn begun(
     (mut printed, ended): (Vec<u8>, Result<i32, Stopped>),
     nonce: &str,
@@ -319,7 +320,7 @@ fn begun(
     (printed, ended)
 }
 
-/// The program that makes the box, up to the command in it.
+/// Returns the program that creates the sandbox, up to the command in it.
 fn bubblewrap(job: &Job<'_>, limits: &Limits, rights: Rights, filter: &Filter) -> Command {
     let mut command = match job.launcher.split_first() {
         Some((launcher, words)) => {
@@ -366,7 +367,7 @@ fn bubblewrap(job: &Job<'_>, limits: &Limits, rights: Rights, filter: &Filter) -
     command
 }
 
-/// Becomes a user that nobody else is, so that its processes are counted alone.
+/// Returns the arguments for becoming a unique user, so that its processes are counted alone.
 fn nobody(nonce: &uuid::Uuid) -> Vec<String> {
     let [.., a, b, c] = *nonce.as_bytes();
     let id = (0x7000_0000 + u32::from_be_bytes([0, a, b, c])).to_string();
@@ -375,7 +376,7 @@ fn nobody(nonce: &uuid::Uuid) -> Vec<String> {
         .to_vec()
 }
 
-/// The shell that sets the limits, and behind it the command.
+/// Adds the shell that sets the limits, and the command behind it.
 fn inner(command: &mut Command, job: &Job<'_>, limits: &Limits, nonce: &str) {
     command.args(["sh", "-c", START, "sh", nonce]);
     command.arg((limits.memory / 1024).to_string());
@@ -383,7 +384,7 @@ fn inner(command: &mut Command, job: &Job<'_>, limits: &Limits, nonce: &str) {
     command.args(&job.words);
 }
 
-/// A running box and what it prints.
+/// A running sandbox and its output.
 struct Watched {
     running: Running,
     output: Output,
@@ -408,7 +409,8 @@ impl Watched {
         })
     }
 
-    /// Waits until it ends, goes over a limit or is to stop; either way nothing of it is left. Output and exit code.
+    /// Waits until it ends, exceeds a limit or must stop; in any case nothing of it is left. Returns output and exit
+    /// code.
     fn finish(
         mut self,
         limits: &Limits,
@@ -441,12 +443,12 @@ impl Watched {
             }
             let pause = self.started.elapsed() / 16;
             thread::sleep(pause.clamp(LOOK_EVERY, LOOK_AT_LEAST_EVERY));
-            // Going through all processes costs more than the other questions.
+            // Reading all processes costs more than the other checks.
             if look % COUNT_EVERY != 0 {
                 continue;
             }
             let (processes, memory) = used(self.running.0.id());
-            // The box itself is two of them.
+            // The sandbox itself is two of them.
             if processes > limits.processes.saturating_add(2) {
                 return Err(Stopped::Processes(limits.processes));
             }
@@ -458,12 +460,13 @@ impl Watched {
     }
 }
 
-/// The outermost process of a box. Dropped, it and everything below it ends.
+/// Outermost process of a sandbox. Dropping it ends it and everything below it.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // With the first process of its own world the kernel ends the whole box; without a box all are ended one by one.
+        // With the first process of its namespace the kernel ends the whole sandbox; without a sandbox all are ended
+        // one by one.
         let kill = |pid: u32| i32::try_from(pid).ok().and_then(Pid::from_raw);
         for pid in below(self.0.id(), &table()).into_iter().filter_map(kill) {
             kill_process(pid, Signal::KILL).ok();

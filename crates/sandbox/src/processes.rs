@@ -1,11 +1,11 @@
-//! Which processes stand below one, and what they hold: read from `/proc`, where everybody may see that much.
+//! Descendants of a process, and their memory: read from `/proc`, which every user may read to this extent.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use base::files;
 
-/// Parent and resident pages by process, as far as they are visible.
+/// Returns parent and resident pages by process, as far as they are visible.
 pub(crate) fn table() -> BTreeMap<u32, (u32, u64)> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return BTreeMap::new();
@@ -14,7 +14,7 @@ pub(crate) fn table() -> BTreeMap<u32, (u32, u64)> {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
         let stat = files::read(&entry.path().join("stat"), 4096).ok()?;
         let stat = String::from_utf8_lossy(&stat).into_owned();
-        // The name in parentheses may hold anything; what follows its end is numbers.
+        // The name in parentheses may contain anything; the fields behind it are numbers.
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
         let parent = fields.nth(1)?.parse().ok()?;
         let pages = fields.nth(19)?.parse().ok()?;
@@ -23,7 +23,7 @@ pub(crate) fn table() -> BTreeMap<u32, (u32, u64)> {
     entries.flatten().filter_map(read).collect()
 }
 
-/// A process and everything below it.
+/// Returns a process and its descendants.
 pub(crate) fn below(root: u32, table: &BTreeMap<u32, (u32, u64)>) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (pid, (parent, _)) in table {
@@ -40,7 +40,7 @@ pub(crate) fn below(root: u32, table: &BTreeMap<u32, (u32, u64)>) -> Vec<u32> {
     found
 }
 
-/// How many processes there are at and below one, and how much memory they hold.
+/// Returns the number and the memory of a process and its descendants.
 pub(crate) fn used(root: u32) -> (u64, u64) {
     let table = table();
     let all = below(root, &table);

@@ -1,11 +1,11 @@
-//! Fixed exams: an audit set, its hash (the `exam_hash` of a registry entry), and what a run through it comes to.
+//! Fixed exams: an audit set, its hash (the `exam_hash` of a registry entry), and the report of a run through it.
 //!
-//! A case with an expected output is passed by a right answer: one that is equal after canonicalisation, or whose quality
-//! reaches the floor. A set or a case can ask for equality alone, or leave the decision to its verifier.
+//! A case with an expected output is passed by a right answer: one that is equal after canonicalisation, or whose
+//! quality reaches the floor. A set or a case can ask for equality alone, or leave the decision to its verifier.
 //!
-//! Only graded cases count for a certificate, and each input once: a case is graded when something in it knows the right
-//! answer, and not only the form of one, and it repeats another case when their inputs are alike ([`crate::likeness`]) and
-//! one answer is right for both.
+//! Only graded cases count for a certificate, and each input once: a case is graded when something in it knows the
+//! right answer and not only its form, and it repeats another case when their inputs are alike ([`crate::likeness`])
+//! and one answer is right for both.
 
 use std::collections::HashMap;
 
@@ -28,22 +28,22 @@ pub mod record;
 
 pub use record::{AuditRecord, Given};
 
-/// More cases than this are refused.
+/// Limit of cases per set; a larger set is refused.
 const MAX_CASES: usize = 100_000;
 
-/// Fewer cases than this certify nothing.
+/// Least number of cases that can certify a version.
 pub const MIN_CASES: u64 = 30;
 
-/// Least quality of a right answer, where neither set nor case names one.
+/// Least quality of a right answer, unless the set or the case sets its own floor.
 pub const DEFAULT_FLOOR: f64 = 0.8;
 
-/// A case whose floor is below this grades nothing: too many wrong answers reach it.
+/// Least floor of a graded case: below it, too many wrong answers pass.
 pub const LEAST_FLOOR: f64 = 0.5;
 
-/// Right answers to other cases that a verifier is tried with.
+/// Limit of right answers to other cases that a verifier is tried with.
 const MOST_OTHERS: usize = 4;
 
-/// What makes an answer right, where the expected output is known.
+/// Rule that decides when an answer is right, if the expected output is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
     /// Equality after canonicalisation, or a quality of at least the floor.
@@ -65,55 +65,52 @@ impl Match {
     }
 }
 
-/// How answers to a case are graded.
+/// Rule and floor by which answers to a case are graded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grading {
-    /// What makes an answer right.
     pub rule: Match,
     /// Least quality of a right answer.
     pub floor: f64,
 }
 
-/// One case.
+/// Case of an audit set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// The input.
     pub input: String,
-    /// How the output is verified.
+    /// Kind of verifier for the output.
     pub kind: Kind,
-    /// With which settings.
+    /// Settings of the verifier.
     pub config: Map<String, Value>,
-    /// The right output, when it is known.
+    /// Expected output, if it is known.
     pub expected_output: Option<String>,
-    /// How an answer is compared with it.
+    /// Rule for comparing an answer with the expected output.
     pub grading: Grading,
-    /// Whether something in it knows a right answer: an expected output, tests, a rule that names the answer, or a verifier
-    /// that is said to decide and that is not the same for every input.
+    /// Set if the case knows a right answer: an expected output, tests, a rule that names the answer, or a verifier
+    /// that is declared to decide and that is not the same for every input.
     pub graded: bool,
-    /// A sketch of the input, by which cases are told apart.
+    /// Sketch of the input, for telling cases apart.
     pub sketch: String,
-    /// The first case that shows the same: its input is alike, and its right answer is right here too.
+    /// Index of the first case that shows the same: its input is alike, and its right answer is right here too.
     pub copy_of: Option<usize>,
 }
 
-/// A checked set.
+/// Parsed and checked audit set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditSet {
-    /// Its id.
     pub audit_id: String,
-    /// Its version, `v1`.
+    /// Version of the set, for example `v1`.
     pub version: String,
-    /// Its cases, at least one.
+    /// Cases of the set, at least one.
     pub cases: Vec<Case>,
-    /// SHA-256 of the canonical JSON of all of it: two versions are compared only under one exam.
+    /// SHA-256 of the canonical JSON of the whole set: two versions are compared only under one exam.
     pub exam_hash: String,
 }
 
 impl AuditSet {
-    /// Reads a set.
+    /// Parses and checks a set.
     ///
     /// # Errors
-    /// All problems, with their paths.
+    /// Returns all problems with their paths.
     pub fn parse(value: &Value) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut complain = |path: String, message: String| problems.push(Problem { path, message });
@@ -203,7 +200,7 @@ impl Case {
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => return Err(("expected_output", "is no text".to_owned())),
         };
-        // A test may know right from wrong; where the right answer is named, it need not.
+        // A test may distinguish right from wrong; a named right answer makes that unnecessary.
         let by_test = kind == Kind::UnitTest && expected_output.is_none();
         let grading = grading(value, of_set(by_test))?;
         Ok(Self {
@@ -218,13 +215,13 @@ impl Case {
         })
     }
 
-    /// Returns `true` if the verifier alone says whether an answer is right.
+    /// Returns `true` if only the verifier decides that an answer is right.
     #[must_use]
     pub fn is_left_to_verifier(&self) -> bool {
         self.grading.rule == Match::Verifier || self.expected_output.is_none()
     }
 
-    /// Returns right answers to other cases, which a verifier that decides here has to tell from this one's.
+    /// Returns the right answers to other cases that a deciding verifier must reject for this case.
     #[must_use]
     pub fn others<'a>(&'a self, cases: &'a [Self]) -> Vec<&'a str> {
         let Some(own) = &self.expected_output else {
@@ -249,7 +246,7 @@ impl Case {
         others
     }
 
-    /// Returns `true` if something in it knows a right answer.
+    /// Returns `true` if the case knows a right answer.
     fn grades(&self, is_shared: bool) -> bool {
         let rule = self.config.get("rule").and_then(Value::as_str);
         let names_answer =
@@ -265,7 +262,7 @@ impl Case {
             }
     }
 
-    /// Returns the right answer, where it is one and is compared with what is said.
+    /// Returns the right answer, if the case has one and answers are compared with it.
     fn known_answer(&self) -> Option<String> {
         let rule = self.config.get("rule").and_then(Value::as_str);
         let named = || match self.config.get("expected")? {
@@ -281,7 +278,7 @@ impl Case {
         }
     }
 
-    /// Returns `true` if it shows nothing that another case has not shown.
+    /// Returns `true` if the case shows nothing that `other` does not show.
     fn repeats(&self, other: &Self) -> bool {
         let is_right_here = || {
             let (own, theirs) = (self.known_answer(), other.known_answer());
@@ -292,7 +289,7 @@ impl Case {
         sketch::are_alike(&self.sketch, &other.sketch) && is_right_here()
     }
 
-    /// What it checks, without words that check nothing.
+    /// Returns the verifier's kind and settings, without annotations.
     fn check(&self) -> (&'static str, String) {
         let config = without_notes(&Value::Object(self.config.clone()));
         (self.kind.as_str(), canonical::text(&config))
@@ -316,11 +313,11 @@ fn without_notes(value: &Value) -> Value {
     }
 }
 
-/// Most cases that a case is compared with; who has more different ones needs no copies.
+/// Limit of cases that one case is compared with. A case with more different ones is not searched for copies.
 const MOST_COMPARED: usize = 2000;
 
-/// Finds out which cases are graded and which repeat another. A check is shared when the cases that have it would pass the
-/// exam alone: then one form of answer passes it.
+/// Marks the cases that are graded and the cases that repeat another. A check counts as shared when the cases that
+/// have it would pass the exam alone: then one form of answer passes it.
 fn mark(cases: &mut [Case]) {
     let all = cases.len() as u64;
     let mut checks: HashMap<(&str, String), u64> = HashMap::new();
@@ -339,7 +336,7 @@ fn mark(cases: &mut [Case]) {
     }
 }
 
-/// Reads `match` and `floor` of a set or a case, over what holds without them.
+/// Parses `match` and `floor` of a set or a case; `usual` supplies the missing values.
 fn grading(value: &Value, usual: Grading) -> Result<Grading, (&'static str, String)> {
     let rule = match value.get("match") {
         None => usual.rule,
@@ -358,50 +355,48 @@ fn grading(value: &Value, usual: Grading) -> Result<Grading, (&'static str, Stri
     Ok(Grading { rule, floor })
 }
 
-/// What came of one case.
+/// Result of one case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// Whether the verifier passed it.
+    /// Set if the verifier passed the answer.
     pub verified: bool,
-    /// Whether it is right, as far as a right output is known.
+    /// Set if the answer is right, or no right output is known.
     pub right: bool,
-    /// How good it is, from 0 to 1; time and price are no part of it.
+    /// Quality from 0 to 1; time and price do not count.
     pub quality: f64,
-    /// What it was worth.
     pub reward: f64,
-    /// Whether another case of the exam has the same input; it proves nothing more.
+    /// Set if another case of the exam has the same input; a copy proves nothing more.
     pub is_copy: bool,
 }
 
 impl Answer {
-    /// Returns `true` if the verifier passed it and it is right.
+    /// Returns `true` if the verifier passed the answer and the answer is right.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.verified && self.right
     }
 }
 
-/// What an exam came to.
+/// Summary of an exam.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The pass rate with its bounds.
+    /// Pass rate with its bounds.
     pub passed: Rate,
-    /// Answers that the verifier failed.
+    /// Number of answers that the verifier failed.
     pub verifier_failures: u64,
-    /// Answers that the verifier passed and that are not right.
+    /// Number of answers that the verifier passed and that are not right.
     pub wrong_answers: u64,
-    /// The mean worth.
     pub mean_reward: f64,
-    /// Cases, by index, that the baseline passed and this one failed.
+    /// Indices of the cases that the baseline passed and this version failed.
     pub regressions: Vec<usize>,
-    /// How much worth was lost against the baseline; negative when it was gained. Time is in it, so it decides nothing.
+    /// Mean reward lost against the baseline; negative when gained. It includes time, so it decides nothing.
     pub lost_reward: Option<f64>,
-    /// Quality against the baseline's, case by case.
+    /// Comparison of the quality with the baseline's, case by case.
     pub comparison: Option<Comparison>,
 }
 
 impl Report {
-    /// Sums an exam up, against a baseline's answers to the same exam when there are any.
+    /// Summarises an exam, against a baseline's answers to the same exam if there are any.
     #[must_use]
     pub fn of(answers: &[Answer], baseline: Option<&[Answer]>) -> Self {
         let hits = answers.iter().filter(|answer| answer.passed()).count();
@@ -433,7 +428,8 @@ impl Report {
         }
     }
 
-    /// Returns `true` if it may replace the baseline: on the same cases its quality is not worse by more than the margin.
+    /// Returns `true` if the version may replace the baseline: on the same cases its quality is not worse by more
+    /// than the margin.
     #[must_use]
     pub fn holds(&self, margin: f64) -> bool {
         self.comparison
@@ -533,7 +529,7 @@ mod tests {
         );
     }
 
-    /// What in a case knows a right answer, and which inputs are the same.
+    /// Grades each kind of case, and finds equal inputs.
     #[test]
     fn cases_are_graded_by_what_knows_the_answer_and_inputs_count_once() {
         let schema = json!({ "schema": { "type": "object" } });
@@ -620,7 +616,7 @@ mod tests {
         }
     }
 
-    /// The finding: an appended number, or another field, made an exam of thirty cases out of one.
+    /// Regression: an appended number, or another field, turned one case into an exam of thirty.
     #[test]
     fn a_case_repeats_another_when_one_answer_is_right_for_both() {
         let copies = |cases: Vec<(String, &str, &str)>| -> Vec<Option<usize>> {

@@ -1,4 +1,4 @@
-//! Who takes part in a contest: what a registered version declares, what keeps it out, and which of the rest are asked.
+//! Candidates of a contest: declarations of registered versions, exclusion rules, and the choice among the rest.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,31 @@ use crate::manifest::Fallback;
 use crate::output;
 use crate::verifier::{BadVerifier, Declared};
 
-/// What a registered version declares, as far as a contest needs it.
+/// Part of a registered version's declaration that a contest uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declaration {
-    /// Its verifier; nothing when it declares none, and then it cannot win.
+    /// Declared verifier; without one the version cannot win.
     pub verifier: Result<Option<Declared>, BadVerifier>,
-    /// Tasks that it is for; all when it names none.
+    /// Tasks in scope; empty for all.
     pub tasks: Vec<String>,
-    /// Tasks that it is not for.
+    /// Tasks out of scope.
     pub non_scope: Vec<String>,
-    /// Most tokens of an input.
+    /// Limit of input tokens.
     pub max_tokens: Option<u64>,
-    /// What an input must have, as names joined by `+`.
+    /// Required parts of an input, as names joined by `+`.
     pub required_format: Option<String>,
     /// Least score of the selector.
     pub min_confidence: f64,
-    /// What comes when nobody passed.
+    /// Fallback when no candidate passed.
     pub fallback: Fallback,
     /// Routing tags.
     pub tags: Vec<String>,
-    /// Why it takes no part any more, `deprecated` or `revoked`.
+    /// Status that excludes the version, `deprecated` or `revoked`.
     pub withdrawn: Option<String>,
 }
 
 impl Declaration {
-    /// Of a version as the registry has it. What is missing is not asked for: a registry without these keys is a good one.
+    /// Reads the declaration of a version from the registry. A missing key sets no condition.
     #[must_use]
     pub fn of(version: &Value) -> Self {
         let group = |name: &str| version.get(name).unwrap_or(&Value::Null);
@@ -69,8 +69,8 @@ impl Declaration {
         }
     }
 
-    /// Why the version does not take an input, whatever its score. A task or tags that the input does not name keep no
-    /// version out.
+    /// Returns why the version does not take an input, whatever its score. An input without a task or tags excludes
+    /// no version.
     #[must_use]
     pub fn out_of_scope(&self, input: &Value, task: Option<&str>) -> Option<String> {
         if let Some(status) = &self.withdrawn {
@@ -105,8 +105,8 @@ impl Declaration {
         ))
     }
 
-    /// Whether an input has what a part of the format names: `prompt` and `text` are any text, `json` is an object or a
-    /// list, `schema` may be the version's own, anything else is a key.
+    /// Returns `true` if an input has a part of the format: `prompt` and `text` are any text, `json` is an object or
+    /// a list, `schema` may be the version's own, anything else is a key.
     fn has(&self, part: &str, input: &Value) -> bool {
         let key = input.get(part).is_some_and(|value| !value.is_null());
         match part {
@@ -119,13 +119,13 @@ impl Declaration {
     }
 }
 
-/// The task that an input names: its `task`, when it is an object with one.
+/// Returns the `task` of an input that is an object.
 #[must_use]
 pub fn task(input: &Value) -> Option<&str> {
     input.get("task")?.as_str()
 }
 
-/// The tags that an input names, and its task as one of them.
+/// Returns the tags of an input, and its task as one of them.
 pub fn tags(input: &Value) -> impl Iterator<Item = String> + '_ {
     listed(input).chain(task(input).map(|task| format!("task:{task}")))
 }
@@ -136,17 +136,17 @@ fn listed(input: &Value) -> impl Iterator<Item = String> + '_ {
     tags.map(str::to_owned)
 }
 
-/// One who could take part.
+/// A version that may take part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eligible {
-    /// Its version.
+    /// Id of the version.
     pub version: String,
-    /// What the selector thinks of it here.
+    /// Score by the selector for this input.
     pub score: Option<f64>,
 }
 
-/// Who is asked in a learning run: the last place is the least tried one's, so that every version has its turn however low
-/// its score; the others go by score.
+/// Returns the indices of the versions that take part in a learning run: the last slot goes to the least tried
+/// version, so that every version has its turn however low its score; the other slots go by score.
 #[must_use]
 pub fn learning(eligible: &[Eligible], trials: &BTreeMap<String, u64>, k: usize) -> Vec<usize> {
     let Some(others) = k.checked_sub(1) else {
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(learning(&list, &tried([60, 60, 60, 60, 0]), 1), [4]);
     }
 
-    /// The finding: with more versions than places a low score kept one out for ever.
+    /// Regression: with more versions than slots, a low score excluded one for ever.
     #[test]
     fn every_version_has_its_turn_whatever_its_score() {
         let list = eligible(&[Some(0.9), Some(0.8), Some(0.7), Some(0.6), Some(0.1), None]);

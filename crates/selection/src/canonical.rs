@@ -1,22 +1,22 @@
-//! One text for one JSON value, and its SHA-256: keys sorted, no spaces, numbers as RFC 8785 writes them.
+//! Canonical text of a JSON value (sorted keys, no spaces, numbers as in RFC 8785) and its SHA-256.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// The canonical text.
+/// Returns the canonical text.
 #[must_use]
 pub fn text(value: &Value) -> String {
-    // Only a map key that is no string or a failing writer could fail, and a `Value` has neither.
+    // Only a map key that is not a string or a failing writer could fail, and a `Value` has neither.
     serde_json_canonicalizer::to_string(value).unwrap_or_default()
 }
 
-/// SHA-256 of the canonical text, 64 hex digits.
+/// Returns the SHA-256 of the canonical text, 64 hex digits.
 #[must_use]
 pub fn hash(value: &Value) -> String {
     hex::encode(Sha256::digest(text(value).as_bytes()))
 }
 
-/// SHA-256 of bytes, 64 hex digits.
+/// Returns the SHA-256 of bytes, 64 hex digits.
 #[must_use]
 pub fn hash_bytes(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))

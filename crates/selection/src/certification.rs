@@ -1,4 +1,5 @@
-//! How far the evidence carries a version: L1 by an exam, L2 by the log and the supply chain, L3 by agreement in the field.
+//! Levels of certification by evidence: L1 by an exam, L2 by the log and the supply chain, L3 by agreement in the
+//! field.
 //!
 //! Each condition is a number against a number. A level needs all conditions of the levels below it as well.
 
@@ -8,64 +9,65 @@ use crate::promotion::{Condition, PASS_PERCENT, Windows};
 use statistics::rate::{Rate, rate};
 use statistics::{ERROR, sequence};
 
-/// What is known of a version.
+/// Evidence about a version.
 #[derive(Clone, Debug)]
 pub struct Evidence<'a> {
-    /// Its newest exam; why none counts.
+    /// Newest exam, or the reason that none counts.
     pub audit: Result<&'a AuditRecord, &'a str>,
-    /// Its last runs and contests under the present metric.
+    /// Last runs and contests under the present metric.
     pub windows: &'a Windows,
-    /// Whether the run log is whole: its chain and every reward in it; why not. A log that is not counts for nothing.
+    /// Integrity of the run log (its chain and every reward), or the reason that it fails. A broken log counts for
+    /// nothing.
     pub run_log: Result<(), String>,
-    /// Whether its manifest and weights are what they were; why not.
+    /// Integrity of the manifest and the weights, or the reason that it fails.
     pub supply_chain: Result<(), String>,
-    /// What the shadow probes say.
+    /// Result of the shadow probes.
     pub shadow: Shadow,
 }
 
 /// Shadow probes of a version since the last clearing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shadow {
-    /// Probes of its answers, each input once.
+    /// Number of probes, each input once.
     pub probes: u64,
-    /// Those of them that agreed.
+    /// Number of probes that agreed.
     pub agreed: u64,
-    /// How many are needed.
+    /// Number of probes that are needed.
     pub needed: u64,
-    /// The share of disagreement that is tolerated.
+    /// Tolerated share of disagreement.
     pub tau: f64,
-    /// Whether it is halted.
+    /// Set if the version is halted.
     pub halted: bool,
-    /// Why earlier probes do not count.
+    /// Reason that earlier probes do not count.
     pub doubt: Option<String>,
 }
 
 /// One condition with its numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// The level that needs it.
+    /// Level that needs the condition.
     pub level: u8,
-    /// What it is about.
+    /// Subject of the condition.
     pub name: &'static str,
-    /// Whether it holds.
+    /// Set if the condition holds.
     pub met: bool,
-    /// The numbers, in words.
+    /// The numbers as text.
     pub said: String,
-    /// The rate, where it is one.
+    /// The rate, if the condition is about one.
     pub rate: Option<Rate>,
 }
 
-/// What the evidence comes to.
+/// Result of the assessment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
     /// Every condition, by level.
     pub checks: Vec<Check>,
-    /// The level that is earned, 0 to 3.
+    /// Earned level, 0 to 3.
     pub earned: u8,
 }
 
 impl Assessment {
-    /// The conditions that keep it from a level.
+    /// Returns the conditions that keep the version from a level.
     pub fn missing(&self, level: u8) -> impl Iterator<Item = &Check> {
         self.checks
             .iter()
@@ -73,7 +75,7 @@ impl Assessment {
     }
 }
 
-/// Weighs the evidence.
+/// Assesses the evidence.
 #[must_use]
 pub fn assess(evidence: &Evidence<'_>) -> Assessment {
     let mut checks = exam(evidence.audit);
@@ -159,7 +161,7 @@ fn run_log(found: &Result<(), String>) -> Check {
 
 fn windows(windows: &Windows) -> Vec<Check> {
     let mut checks: Vec<Check> = windows.conditions().iter().map(window).collect();
-    // Wins come last.
+    // The check of wins is the last one.
     if let (count @ 1.., Some(wins)) = (windows.unpriced(), checks.last_mut()) {
         wins.said.push_str(&format!(
             "; {count} inputs do not count: the general model was as good, and its price is not known; set `usd_per_call`, or `usd_per_million_input` and `usd_per_million_output`, under `[fallback.claude]` in `.role-os/config.toml`"
@@ -308,7 +310,7 @@ mod tests {
         }
     }
 
-    /// The finding: sixty cases of which none was graded, and forty copies of one case, certified.
+    /// Regression: sixty ungraded cases, and forty copies of one case, certified.
     #[test]
     fn cases_that_were_not_graded_and_copies_certify_nothing() {
         type Change = fn(&mut Given);
@@ -357,7 +359,7 @@ mod tests {
         }
     }
 
-    /// What an exam earns by itself, with nothing against it.
+    /// Assesses an exam by itself, with nothing against it.
     fn assess_exam(record: &AuditRecord) -> Assessment {
         assess(&Evidence {
             audit: Ok(record),
@@ -368,7 +370,7 @@ mod tests {
         })
     }
 
-    /// The finding: an exam was repeated until it passed.
+    /// Regression: an exam was repeated until it passed.
     #[test]
     fn attempts_at_one_exam_count_together() {
         let earlier = |right: u64, subject: Option<&str>| Attempt {

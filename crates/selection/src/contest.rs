@@ -1,6 +1,6 @@
-//! What comes of a contest: every candidate's cost and reward, the winner, and the lines that are kept of it.
+//! Result of a contest: every candidate's cost and reward, the winner, and the lines of the run log.
 //!
-//! While one metric replaces another both rewards are computed and the mixed one decides, as [`crate::migration`] has it.
+//! While one metric replaces another, both rewards are computed and the mixed one decides; see [`crate::migration`].
 
 use std::collections::BTreeMap;
 
@@ -10,95 +10,92 @@ use crate::run_log::{More, Record, is_right};
 use crate::verifier::Outcome;
 use crate::winner::{self, Run};
 
-/// One candidate's execution, as it was measured.
+/// Measurements of one candidate's execution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Whose output it is.
+    /// Model of the output.
     pub model_id: String,
-    /// Which version of it; empty for the general model, which has none.
+    /// Version of the model; empty for the general model, which has none.
     pub version: String,
-    /// Whether that version is stable.
+    /// Set if that version is stable.
     pub stable: bool,
-    /// What the verifier said.
+    /// Result of the verifier.
     pub outcome: Outcome,
-    /// The task's score, when a right output is known.
+    /// Score of the task, if a right output is known.
     pub q1: Option<f64>,
-    /// The score against the general model's answer, when that is known.
+    /// Score against the general model's answer, if that is known.
     pub agreement: Option<f64>,
     /// Set when the version declares no verifier.
     pub unverified: bool,
-    /// What it cost in US dollars, where a price is known.
+    /// Price in US dollars, if it is known.
     pub price_usd: Option<f64>,
-    /// The refusal penalty.
+    /// Penalty for a refusal, from 0 to 1.
     pub refusal_penalty: f64,
     /// Time on the wire, the median of the measurements.
     pub time_ms: u64,
-    /// Tokens in.
+    /// Number of input tokens.
     pub input_tokens: u64,
-    /// Tokens out.
+    /// Number of output tokens.
     pub output_tokens: u64,
-    /// SHA-256 of the output, when there was one.
+    /// SHA-256 of the output, if there was one.
     pub output_hash: Option<String>,
     /// `warm` or `cold`.
     pub cache_state: Option<String>,
-    /// Whether the measurements brought different outputs.
+    /// Set if the measurements gave different outputs.
     pub nondeterministic: bool,
 }
 
-/// What holds: the metric, and the one before it with its share while both count.
+/// Metrics in force: the current one, and the one before it with its share while both count.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale<'a> {
-    /// The metric.
     pub metric: &'a Metric,
     /// The old metric and its share.
     pub mixed: Option<(&'a Metric, f64)>,
 }
 
-/// A candidate with its worth.
+/// A candidate with its reward.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
-    /// What was measured; an output whose numbers are none counts as failed here.
+    /// The measurements; an output with a number that is not finite counts as failed.
     pub measured: Measured,
-    /// The cost.
     pub cost: f64,
-    /// What it was worth.
+    /// Reward under the metrics in force.
     pub reward: f64,
-    /// Its worth under both metrics, while both count.
+    /// Rewards under both metrics, while both count.
     pub rewards: Option<BTreeMap<String, f64>>,
 }
 
-/// A contest that was held.
+/// A finished contest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
     /// All candidates, in the order in which they were given.
     pub placed: Vec<Placed>,
-    /// Place of the winner in it; nobody when all failed.
+    /// Index of the winner in `placed`; `None` if all failed.
     pub winner: Option<usize>,
 }
 
-/// What the lines of a contest have in common.
+/// Fields that the lines of a contest share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Common {
-    /// When, RFC 3339 in UTC.
+    /// Time of the contest, RFC 3339 in UTC.
     pub timestamp: String,
-    /// The input's hash.
+    /// Hash of the input.
     pub prompt_hash: String,
-    /// The contest's id.
+    /// Id of the contest.
     pub run_id: String,
-    /// The role.
     pub role: String,
     /// `serve` or `learn`.
     pub mode: String,
-    /// Which fallback served, when nobody won.
+    /// Fallback that served, if no candidate won.
     pub fallback: Option<String>,
-    /// The dispatch, as its receipt names it.
+    /// Id of the dispatch, as in its receipt.
     pub trace_id: String,
-    /// Fields of ours that not every contest has.
+    /// Our own optional fields.
     pub further: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Placed {
-    /// Whether no known answer speaks against it.
+    /// Returns `true` if the answer is right, or no right answer is known.
     #[must_use]
     pub fn is_right(&self) -> bool {
         is_right(self.measured.q1)
@@ -106,13 +103,14 @@ impl Placed {
 }
 
 impl Held {
-    /// The winner.
+    /// Returns the winner.
     #[must_use]
     pub fn winner(&self) -> Option<&Placed> {
         self.placed.get(self.winner?)
     }
 
-    /// The best among those that `may`, by the same rule: when the winner itself may not be served.
+    /// Returns the best of the candidates that `may` accepts, by the same rule: for the case that the winner itself
+    /// may not be served.
     #[must_use]
     pub fn best(&self, scale: Scale<'_>, may: impl Fn(&Measured) -> bool) -> Option<usize> {
         let hidden = |placed: &Placed| {
@@ -125,7 +123,7 @@ impl Held {
         hold(scale, self.placed.iter().map(hidden).collect()).winner
     }
 
-    /// The lines of the run log, not yet linked.
+    /// Returns the lines of the run log, not yet linked.
     #[must_use]
     pub fn records(&self, scale: Scale<'_>, common: &Common) -> Vec<Record> {
         let winner = self.winner().map(|placed| &placed.measured);
@@ -233,7 +231,7 @@ fn cost(metric: &Metric, measured: &Measured) -> f64 {
     )
 }
 
-/// The old metric has a cost of its own; the line's is the new one's.
+/// Mixes the rewards of both metrics. The old metric has a cost of its own; the line has the new one's.
 fn mix(placed: &mut Placed, new: &Metric, old: &Metric, alpha: f64) {
     let measured = &placed.measured;
     let before = old.reward(Parts {

@@ -1,9 +1,9 @@
-//! The five events of the protocol in an envelope. Unknown ones are kept, not interpreted.
+//! The five events of the protocol in an envelope. Unknown events are kept, not interpreted.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The names of the events.
+/// Names of the events.
 pub const NAMES: [&str; 5] = [
     "INFER_REQUEST",
     "INFER_RESULT",
@@ -12,64 +12,59 @@ pub const NAMES: [&str; 5] = [
     "EVAL_METRIC_CHANGE",
 ];
 
-/// An event on its way.
+/// An event with its metadata.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Envelope {
-    /// Its name.
     pub event: String,
-    /// Its id.
     pub event_id: String,
-    /// When, RFC 3339 in UTC.
+    /// Time, RFC 3339 in UTC.
     pub ts: String,
-    /// Who says so.
+    /// Sender of the event.
     pub source: String,
-    /// What.
+    /// Content of the event.
     pub payload: Value,
 }
 
-/// What happened.
+/// Content of a known event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// An inference is asked for.
+    /// Request for an inference.
     InferRequest {
-        /// The role.
         role: String,
-        /// The input's hash.
+        /// Hash of the input.
         prompt_hash: String,
     },
-    /// One model's result.
+    /// Result of one model.
     InferResult {
-        /// The model.
         model_id: String,
         /// Time on the wire.
         time_ms: u64,
-        /// Tokens out.
+        /// Number of output tokens.
         tokens: u64,
-        /// The output's hash.
+        /// Hash of the output.
         output_hash: String,
         /// 1 when the verifier passed it.
         verifier_score: u8,
     },
-    /// An example enters a winner's training set.
+    /// New example for a winner's training set.
     SelectTrainExample {
-        /// The input's hash.
+        /// Hash of the input.
         prompt_hash: String,
-        /// Who won.
+        /// Model that won.
         winner_model_id: String,
     },
-    /// A new specialist is wanted.
+    /// Request for a new specialist.
     ModelAddRequest {
-        /// Why.
         reason: String,
-        /// The counts behind it.
+        /// Counts behind the request.
         stats_snapshot: Value,
     },
-    /// The metric changes.
+    /// Change of the metric.
     EvalMetricChange(Value),
 }
 
 impl Event {
-    /// In its envelope.
+    /// Wraps the event in an envelope.
     #[must_use]
     pub fn envelope(&self, event_id: String, ts: String, source: &str) -> Envelope {
         Envelope {
@@ -81,7 +76,7 @@ impl Event {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the event.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Who is missing and who is one too many: proposals to spawn and to prune, and whether one model wins everything.
+//! Proposals to spawn and to prune specialists, and a check for a model that dominates all contests.
 
 use statistics::rate::{Rate, rate, spread};
 use statistics::{ERROR, sequence};
@@ -7,27 +7,27 @@ use std::collections::BTreeMap;
 use crate::promotion::Key;
 use crate::run_log::Record;
 
-/// A contest whose winner is worth less than this beyond its pass is weak.
+/// Reward beyond the pass below which the winner of a contest is weak.
 pub const WEAK_BELOW: f64 = 0.15;
-/// More weak contests than this share ask for a new specialist.
+/// Share of weak contests above which a new specialist is wanted.
 pub const WEAK_SHARE: f64 = 0.08;
-/// Fewer contests say nothing about weakness.
+/// Least number of contests for a verdict on weakness.
 pub const LEAST_CONTESTS: u64 = 50;
-/// Trials that every candidate gets in a generation.
+/// Trials per candidate and generation.
 pub const LEAST_TRIALS: u64 = 50;
-/// From this share of wins on, one model dominates.
+/// Share of wins from which one model dominates.
 pub const DOMINANT: f64 = 0.6;
-/// Above this share of wins there is no contest any more.
+/// Share of wins above which there is no contest any more.
 pub const TOO_DOMINANT: f64 = 0.9;
-/// A pass rate that is known to be below this is no use.
+/// Pass rate below which a version is useless.
 const USELESS_PASS_RATE: f64 = 0.5;
 
-/// What the log says of the whole field.
+/// Statistics of all contests of the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// Weak contests of all.
+    /// Rate of weak contests.
     pub weak: Rate,
-    /// Wins by model.
+    /// Number of wins by model.
     pub wins: BTreeMap<String, u64>,
     /// Entropy of the winners, in bits.
     pub entropy: f64,
@@ -35,25 +35,25 @@ pub struct Field {
     pub largest_share: f64,
 }
 
-/// Whether one model wins everything.
+/// Verdict on dominance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dominance {
-    /// No.
+    /// No model dominates.
     Spread,
-    /// A warning.
+    /// One model wins from [`DOMINANT`] on.
     Warned,
-    /// There is no contest any more.
+    /// One model wins more than [`TOO_DOMINANT`].
     Blocked,
 }
 
 impl Field {
-    /// Whether a new specialist should be asked for.
+    /// Returns `true` if a new specialist should be requested.
     #[must_use]
     pub fn wants_more(&self) -> bool {
         self.weak.n >= LEAST_CONTESTS && self.weak.value > WEAK_SHARE
     }
 
-    /// The verdict on dominance.
+    /// Returns the verdict on dominance.
     #[must_use]
     pub fn dominance(&self) -> Dominance {
         if self.largest_share > TOO_DOMINANT {
@@ -66,7 +66,7 @@ impl Field {
     }
 }
 
-/// Adds the contests of a log up, line by line. Lines of one contest follow each other.
+/// Running sums over the contests of a log, line by line. Lines of one contest follow each other.
 #[derive(Clone, Debug, Default)]
 pub struct Counter {
     wins: BTreeMap<String, u64>,
@@ -86,7 +86,7 @@ struct Open {
 }
 
 impl Counter {
-    /// Takes the next line. Exams are no contests.
+    /// Adds the next line. Exams are not contests.
     pub fn add(&mut self, record: &Record) {
         if record.more.mode.as_deref() == Some("audit") {
             return;
@@ -112,7 +112,8 @@ impl Counter {
         }
     }
 
-    /// Nobody passed, or the best is worth little beyond having passed. What was not scored says nothing of its worth.
+    /// Closes the open contest. It is weak if no candidate passed, or if the best reward is small beyond the pass;
+    /// without scores, a passed contest is not weak.
     fn close(&mut self) {
         let Some(open) = self.open.take() else {
             return;
@@ -124,7 +125,7 @@ impl Counter {
         }
     }
 
-    /// What it comes to.
+    /// Returns the statistics.
     #[must_use]
     pub fn finish(mut self) -> Field {
         self.close();
@@ -139,7 +140,7 @@ impl Counter {
     }
 }
 
-/// Looks at the contests of a log.
+/// Returns the statistics of the contests of a log.
 #[must_use]
 pub fn field<'a>(records: impl IntoIterator<Item = &'a Record>) -> Field {
     let mut counter = Counter::default();
@@ -147,28 +148,28 @@ pub fn field<'a>(records: impl IntoIterator<Item = &'a Record>) -> Field {
     counter.finish()
 }
 
-/// Why a version should go.
+/// Reason to prune a version.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prune {
-    /// It hardly ever passes; the rate with its bounds.
+    /// The pass rate is too low; the rate with its bounds.
     Fails(Rate),
-    /// It was tried often enough and never won.
+    /// The version had enough trials and never won.
     NeverWins(u64),
 }
 
-/// What the learning runs of one version came to.
+/// Learning runs of one version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trials {
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Of them passed.
+    /// Number of passed runs.
     pub passes: u64,
-    /// Of them won.
+    /// Number of won runs.
     pub wins: u64,
 }
 
 impl Trials {
-    /// Takes a run into account; only learning counts, where everybody gets its chance.
+    /// Adds a run. Only learning runs count, in which every version gets its turn.
     pub fn add(&mut self, record: &Record) {
         if record.more.mode.as_deref() == Some("learn") {
             self.runs += 1;
@@ -177,7 +178,7 @@ impl Trials {
         }
     }
 
-    /// Why the version should go, when it should.
+    /// Returns the reason to prune the version, if there is one.
     #[must_use]
     pub fn verdict(&self) -> Option<Prune> {
         let is_useless = sequence::is_below(self.passes, self.runs, USELESS_PASS_RATE, ERROR);
@@ -188,7 +189,7 @@ impl Trials {
     }
 }
 
-/// Versions that the log speaks against, with the reason.
+/// Returns the versions to prune, each with the reason.
 #[must_use]
 pub fn prune<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<(Key, Prune)> {
     let mut seen: BTreeMap<Key, Trials> = BTreeMap::new();

@@ -1,13 +1,13 @@
-//! Which model's output wins and why: manifests, verifiers, a reward in which speed is a cost, promotion by evidence.
+//! Selection of the winning output: manifests, verifiers, a reward in which speed is a cost, promotion by evidence.
 //!
-//! Reading order: [`metric`] (what a run is worth), [`quality`] and [`refusal`] (two of its inputs), [`winner`] (who wins),
-//! [`candidates`] and [`contest`] (who takes part, and what comes of it), [`output`] and [`verifier`] (what was said, and what may win at all), [`manifest`] (what a model declares), [`run_log`]
-//! (what is kept of a run), [`likeness`] (which inputs are the same), [`audit`] (fixed exams), [`promotion`], [`certification`] and [`growth`] (what the evidence
-//! earns or costs a model), [`migration`] (from one
-//! metric to the next), [`event`] (what others are told) [`selector`] (who is likely
-//! to win) and [`schema`] (what our documents look like).
+//! Reading order: [`metric`] (the reward of a run), [`quality`] and [`refusal`] (two of its inputs), [`winner`] (the
+//! rule of a contest), [`candidates`] and [`contest`] (participants and results), [`output`] and [`verifier`] (forms
+//! of an output, and the contract that it must meet), [`manifest`] (the declaration of a model), [`run_log`] (the
+//! record of a run), [`likeness`] (equal inputs), [`audit`] (fixed exams), [`promotion`], [`certification`] and
+//! [`growth`] (consequences of the evidence for a model), [`migration`] (from one metric to the next), [`event`]
+//! (notifications), [`selector`] (prediction of the winner) and [`schema`] (schemas of our documents).
 //!
-//! The promise: only what a verifier passed can win; every number can be computed again from what is written down; no
+//! The promise: only an output that a verifier passed can win; every number can be recomputed from the records; no
 //! file, no clock, no network.
 
 pub mod audit;

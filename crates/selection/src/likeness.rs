@@ -1,7 +1,7 @@
-//! Which inputs show the same thing. A claim is shown on inputs that differ, so what costs nothing to add to an input must
-//! not make another one of it: digits, punctuation, letter case, word order, a field beside the text, one word in ten.
+//! Equality of inputs as evidence. A claim needs different inputs, so a cheap addition must not turn one input into
+//! another: digits, punctuation, letter case, word order, a field beside the text, one word in ten.
 //!
-//! An input is the set of its words. Its numbers belong to it only where it has few words and more numbers: a table of
+//! An input is the set of its words. Its numbers belong to it only if it has few words and more numbers: a table of
 //! measurements consists of them, a ticket stays the same ticket however many are appended.
 
 use std::collections::BTreeSet;
@@ -11,13 +11,13 @@ use sha2::{Digest as _, Sha256};
 use statistics::sketch;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Symbols that change what a number after them means.
+/// Symbols that change the meaning of a number after them.
 const MEANING: &str = "+-*/=<>.%^";
 
-/// With so many words an input is a text, and its numbers do not tell it from another.
+/// Number of words from which an input is a text, whose numbers do not tell it from another.
 const FEW: usize = 4;
 
-/// Returns what an input consists of, in order and each once; the input itself where that is nothing.
+/// Returns the tokens of an input, in order and each once; the input itself if there are none.
 #[must_use]
 pub fn form(input: &str) -> String {
     let tokens = tokens(input);
@@ -25,7 +25,7 @@ pub fn form(input: &str) -> String {
     all.join(" ")
 }
 
-/// Returns a sketch of what an input consists of, for [`sketch::are_alike`]. With a key, only who has it can tell which
+/// Returns a sketch of the tokens of an input, for [`sketch::are_alike`]. With a key, only its owner can tell which
 /// words an input may have.
 #[must_use]
 pub fn sketch(input: &str, key: &str) -> String {
@@ -86,8 +86,8 @@ impl Tokens {
         }
     }
 
-    /// Adds runs of letters and digits in one form and in lower case. A symbol that changes the meaning of the digit behind
-    /// it stays with it.
+    /// Adds runs of letters and digits, normalised and in lower case. A symbol that changes the meaning of the digit
+    /// behind it stays with that digit.
     fn add_text(&mut self, text: &str) {
         let composed = text.nfkc().flat_map(char::to_lowercase);
         let (mut token, mut symbols) = (String::new(), String::new());
@@ -129,7 +129,7 @@ fn is_seam(token: &str, letter: char) -> bool {
     last.is_numeric() != letter.is_numeric() && (is_other(last) || is_other(letter))
 }
 
-/// Returns `true` if a reader does not see it: a soft hyphen, a joiner, a mark of direction, a selector of a variant.
+/// Returns `true` if the character is invisible: a soft hyphen, a joiner, a direction mark, a variation selector.
 fn is_invisible(letter: char) -> bool {
     matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')

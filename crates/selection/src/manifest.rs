@@ -1,7 +1,7 @@
-//! What a model declares of itself, `model.yaml`: checked whole, every problem with its path. The caller reads the YAML.
+//! Manifest of a model, `model.yaml`: checked as a whole, every problem with its path. The caller reads the YAML.
 //!
-//! The strict mode is the published schema; the lenient one also takes dots in `model_id`, as the published examples write
-//! it. Unknown keys are kept and count for the hash.
+//! The strict mode is the published schema; the lenient one also takes dots in `model_id`, as in the published
+//! examples. Unknown keys are kept and count for the hash.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ pub use problem::Problem;
 /// Licences that the published schema allows.
 pub const LICENSES: &[&str] = &["Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause"];
 
-/// How strictly a manifest is read.
+/// Strictness of the parser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// The published schema.
@@ -26,7 +26,7 @@ pub enum Mode {
     Lenient,
 }
 
-/// Where a failed contest goes.
+/// Target of a failed contest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fallback {
     /// The base model.
@@ -40,49 +40,47 @@ pub enum Fallback {
 /// A manifest without problems.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
-    /// The model.
     pub model_id: String,
-    /// Its version.
     pub version: String,
-    /// The base model's id.
+    /// Id of the base model.
     pub base_model_id: String,
-    /// SHA-256 of the base, with its prefix.
+    /// SHA-256 of the base model, with its prefix.
     pub base_hash: String,
-    /// File of the weights, one path segment.
+    /// File name of the weights, one path segment.
     pub weights: String,
     /// SHA-256 of that file, with its prefix.
     pub weights_hash: String,
-    /// The licence.
     pub license: String,
-    /// What it is for.
+    /// Tasks in scope.
     pub tasks: Vec<String>,
-    /// What it is not for.
+    /// Tasks out of scope.
     pub non_scope: Vec<String>,
-    /// Longest input in tokens.
+    /// Limit of input tokens.
     pub max_input_tokens: u64,
     /// Format of the output, `json` or another.
     pub output_format: String,
-    /// Schema of the output, relative to the manifest.
+    /// Path of the output's schema, relative to the manifest.
     pub schema_ref: Option<String>,
-    /// Who verifies.
+    /// Kind of verifier.
     pub verifier: Kind,
-    /// With which settings.
+    /// Settings of the verifier.
     pub verifier_config: Map<String, Value>,
     /// Routing tags.
     pub tags: Vec<String>,
     /// Least confidence of the selector.
     pub min_confidence: f64,
-    /// What comes when it fails.
+    /// Fallback when the model fails.
     pub fallback: Fallback,
-    /// SHA-256 of the canonical JSON of all of it.
+    /// SHA-256 of the canonical JSON of the whole manifest.
     pub hash: String,
 }
 
 impl Manifest {
-    /// Reads a manifest.
+    /// Parses a manifest.
     ///
     /// # Errors
-    /// All problems, in the order of the schema. `licenses` replaces the list of allowed ones when it is not empty.
+    /// Returns all problems, in the order of the schema. `licenses` replaces the list of allowed licences if it is
+    /// not empty.
     pub fn parse(value: &Value, mode: Mode, licenses: &[String]) -> Result<Self, Vec<Problem>> {
         let mut reader = Reader {
             problems: Vec::new(),
@@ -101,7 +99,7 @@ impl Manifest {
     }
 }
 
-/// Collects problems while it reads; a missing value becomes an empty one, which nobody sees.
+/// Reader that collects problems; a missing value becomes an empty one, which never reaches the caller.
 struct Reader {
     problems: Vec<Problem>,
 }
@@ -320,7 +318,7 @@ impl Reader {
         }
     }
 
-    /// One path segment, so that a manifest cannot point out of its package.
+    /// Checks that a name is one path segment, so that a manifest cannot point out of its package.
     fn check_file(&mut self, path: &str, name: &str) {
         let hostile = name.contains(['/', '\\', '\0']) || matches!(name, "." | "..");
         if hostile {

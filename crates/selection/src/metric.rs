@@ -1,7 +1,7 @@
-//! What a run is worth: the metric as data with a hash, its cost and its reward. Speed is a cost, never a reward.
+//! The metric as data with a hash, and the cost and reward of a run under it. Speed is a cost, never a reward.
 //!
-//! Scales are fixed in the metric, not taken from the rivals of a run: a slow rival must not make another one cheaper, and
-//! one line of the log must be enough to compute its reward again.
+//! Scales are fixed in the metric, not taken from the rivals of a run: a slow rival must not make another one
+//! cheaper, and one line of the log must be enough to recompute its reward.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,9 +12,9 @@ use crate::canonical;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
-    /// Its name in logs, `metric_v1` and so on.
+    /// Name in logs, for example `metric_v1`.
     pub metric_version: String,
-    /// Weight of the task's score.
+    /// Weight of the score of the task.
     pub beta: f64,
     /// Weight of the cost.
     pub lambda: f64,
@@ -30,49 +30,48 @@ pub struct Metric {
     pub t_ref_ms: f64,
     /// Output tokens that count as 1.
     pub tokens_ref: f64,
-    /// Weight of the price in the cost. A metric that does not name it has the usual one, and keeps its hash.
+    /// Weight of the price in the cost. A metric without it uses the default, and keeps its hash.
     #[serde(default = "usual_w_p", skip_serializing_if = "is_usual_w_p")]
     pub w_p: f64,
     /// Price that counts as 1, in US dollars; see [`Metric::w_p`].
     #[serde(default = "usual_price", skip_serializing_if = "is_usual_price")]
     pub price_ref_usd: f64,
-    /// How strings are compared; see [`crate::quality`].
+    /// Method of comparing strings; see [`crate::quality`].
     pub similarity: String,
-    /// How refusals are recognised; see [`crate::refusal`].
+    /// Method of recognising refusals; see [`crate::refusal`].
     pub refusal_rule: String,
 }
 
-/// Largest weight: a reward has to stay a number that can be added up and compared.
+/// Largest weight: a reward must stay a number that can be added and compared.
 const MAX_WEIGHT: f64 = 1_000.0;
 
 /// Bounds of a scale.
 const SCALES: std::ops::RangeInclusive<f64> = 1e-3..=1e12;
 
-/// A metric that cannot be used.
+/// Invalid metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}`: {problem}")]
 pub struct BadMetric {
-    /// Which field.
+    /// Name of the field.
     pub field: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub problem: String,
 }
 
-/// What a reward is made of.
+/// Inputs of a reward.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parts {
-    /// Whether the verifier passed it.
+    /// Set if the verifier passed the output.
     pub passed: bool,
-    /// The task's score, when there is one.
+    /// Score of the task, if there is one.
     pub q1: Option<f64>,
-    /// The cost.
     pub cost: f64,
-    /// The refusal penalty.
+    /// Penalty for a refusal.
     pub refusal_penalty: f64,
 }
 
 impl Metric {
-    /// The published weights.
+    /// Returns the metric with the published weights.
     #[must_use]
     pub fn v1() -> Self {
         Self {
@@ -92,10 +91,10 @@ impl Metric {
         }
     }
 
-    /// Reads a metric definition.
+    /// Parses a metric definition.
     ///
     /// # Errors
-    /// A field is missing, unknown or out of range.
+    /// Fails if a field is missing, unknown or out of range.
     pub fn parse(value: &Value) -> Result<Self, BadMetric> {
         let metric: Self = serde_json::from_value(value.clone()).map_err(|error| BadMetric {
             field: "metric".to_owned(),
@@ -156,19 +155,19 @@ impl Metric {
         Ok(())
     }
 
-    /// As data.
+    /// Returns the metric as JSON.
     #[must_use]
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// SHA-256 of the canonical JSON: what a log line's metric was, whatever its name says.
+    /// Returns the SHA-256 of the canonical JSON, which identifies a log line's metric whatever its name.
     #[must_use]
     pub fn hash(&self) -> String {
         canonical::hash(&self.to_value())
     }
 
-    /// The cost of a run, from 0 to `w_t + w_o + w_p`. A price that is not known adds nothing.
+    /// Returns the cost of a run, from 0 to `w_t + w_o + w_p`. An unknown price adds nothing.
     #[must_use]
     pub fn cost(&self, total_ms: f64, tokens_out: u64, price_usd: Option<f64>) -> f64 {
         #[expect(
@@ -182,7 +181,8 @@ impl Metric {
         self.w_t * time + self.w_o * output + self.w_p * price
     }
 
-    /// `q0 + beta·q1 − lambda·cost − pi·penalty`; nothing when a part is no number, and then there is nothing to compare.
+    /// Returns `q0 + beta·q1 − lambda·cost − pi·penalty`, or `None` if a part is not finite, so that nothing can be
+    /// compared.
     #[must_use]
     pub fn reward(&self, parts: Parts) -> Option<f64> {
         let q0 = if parts.passed { 1.0 } else { 0.0 };
@@ -218,7 +218,7 @@ fn is_usual_price(price: &f64) -> bool {
     price.to_bits() == usual_price().to_bits()
 }
 
-/// The number in `metric_v1`; also in `v1`, the name in the published schema.
+/// Returns the number in `metric_v1`; also in `v1`, the name in the published schema.
 #[must_use]
 pub fn version_number(name: &str) -> Option<u32> {
     let digits = name
@@ -230,7 +230,7 @@ pub fn version_number(name: &str) -> Option<u32> {
         .flatten()
 }
 
-/// The name in the published schema, `v1`.
+/// Returns the name in the published schema, for example `v1`.
 #[must_use]
 pub fn schema_name(name: &str) -> String {
     name.strip_prefix("metric_").unwrap_or(name).to_owned()

@@ -1,42 +1,43 @@
-//! From one metric to the next: both are computed and logged for a while, and the old one's share goes from 1 to 0 in
-//! steps. Every step is told to others, so steps are few.
+//! Migration from one metric to the next: both are computed and logged for a while, and the old one's share goes from
+//! 1 to 0 in steps. Every step is published as an event, so steps are few.
 
 use serde_json::{Value, json};
 
 use crate::metric::{Metric, version_number};
 
-/// Steps in which the old metric's share goes down, where the window is long enough.
+/// Number of steps in which the old metric's share decreases, if the window is long enough.
 const STEPS: u64 = 10;
 
-/// A change of the metric under way.
+/// Running change of the metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Migration {
-    /// What was.
+    /// Metric before the change.
     pub old: Metric,
-    /// What will be.
+    /// Metric after the change.
     pub new: Metric,
-    /// Contests over which the share moves.
+    /// Number of contests over which the share moves.
     pub window: u64,
 }
 
-/// Two metrics that cannot follow each other.
+/// Reason that a migration is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadMigration {
-    /// A version must grow.
+    /// The version number does not grow.
     #[error("`{new}` does not follow `{old}`: the number must be higher")]
     Order {
-        /// What was.
+        /// Version of the old metric.
         old: String,
-        /// What was offered.
+        /// Version of the new metric.
         new: String,
     },
-    /// Nothing changes.
+    /// Both metrics are equal.
     #[error("the new metric is the old one under another name")]
     Same,
-    /// A name means one metric, also after its change was aborted: the log's lines go by the name.
+    /// The name is taken. A name means one metric, also after its change was aborted: the log's lines refer to the
+    /// name.
     #[error("`{0}` names another metric already; take the next number")]
     Taken(String),
-    /// Without a window nothing would be compared.
+    /// The window is empty, so nothing would be compared.
     #[error("the mixing window is empty")]
     Window,
 }
@@ -45,7 +46,7 @@ impl Migration {
     /// Plans a change.
     ///
     /// # Errors
-    /// The versions do not follow each other, nothing changes, or there is no window.
+    /// Fails if the versions do not follow each other, nothing changes, or the window is empty.
     pub fn plan(old: &Metric, new: &Metric, window: u64) -> Result<Self, BadMigration> {
         let (before, after) = (
             version_number(&old.metric_version),
@@ -72,7 +73,7 @@ impl Migration {
         })
     }
 
-    /// The old metric's share after so many contests.
+    /// Returns the old metric's share after `contests` contests.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "at most ten steps")]
     pub fn alpha(&self, contests: u64) -> f64 {
@@ -82,13 +83,13 @@ impl Migration {
         1.0 - step as f64 / steps as f64
     }
 
-    /// The mixed reward.
+    /// Returns the mixed reward.
     #[must_use]
     pub fn mix(alpha: f64, old: f64, new: f64) -> f64 {
         alpha * old + (1.0 - alpha) * new
     }
 
-    /// The payload of the event that tells others.
+    /// Returns the payload of the event for a step.
     #[must_use]
     pub fn event(&self, epoch: u64, alpha: f64) -> Value {
         json!({

@@ -1,13 +1,13 @@
-//! What a model said, in the forms that verifying and scoring need: its value, its text, and how long it is.
+//! Forms of a model's output for verifying and scoring: its value, its text, and its length.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// Characters that count as one token.
+/// Characters per token.
 const CHARACTERS_A_TOKEN: usize = 4;
 
-/// The text of an output: text as it is, anything else as JSON.
+/// Returns the text of an output: text as it is, anything else as JSON.
 #[must_use]
 pub fn text(output: &Value) -> Cow<'_, str> {
     match output {
@@ -16,10 +16,10 @@ pub fn text(output: &Value) -> Cow<'_, str> {
     }
 }
 
-/// The output as its declared format has it: with `json`, JSON inside a text is taken out first.
+/// Returns the output in its declared format: with `json`, JSON inside a text is extracted first.
 ///
 /// # Errors
-/// The format is `json` and the text is none.
+/// Fails if the format is `json` and the text is not JSON.
 pub fn shaped<'a>(output: &'a Value, format: Option<&str>) -> Result<Cow<'a, Value>, String> {
     let Value::String(text) = output else {
         return Ok(Cow::Borrowed(output));
@@ -35,8 +35,8 @@ pub fn shaped<'a>(output: &'a Value, format: Option<&str>) -> Result<Cow<'a, Val
         .map_err(|error| format!("the output is no JSON: {error}"))
 }
 
-/// How many tokens a text is, for the cost: a fixed share of its characters, the same for every candidate. What a backend
-/// says of itself could be made up.
+/// Returns the number of tokens of a text, for the cost: a fixed share of its characters, the same for every
+/// candidate. The count reported by a backend could be made up.
 #[must_use]
 pub fn tokens(text: &str) -> u64 {
     text.chars().count().div_ceil(CHARACTERS_A_TOKEN) as u64

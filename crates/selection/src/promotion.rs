@@ -1,14 +1,16 @@
-//! What the log earns a version: the windows of its last runs and contests, the conditions for stable, and its fall.
+//! Promotion by the log: the windows of a version's last runs and contests, the conditions for stable, and demotion.
 //!
-//! A window belongs to one version under one metric, so that a new version starts anew and a change of the metric does
-//! not erase a bad history by mixing it with a good one. Windows must be full; rates are compared as whole numbers.
+//! A window belongs to one version under one metric, so that a new version starts from zero and a change of the
+//! metric does not erase a bad history by mixing it with a good one. Windows must be full; rates are compared as
+//! whole numbers.
 //!
-//! A window that is looked at again and again is full of hits at some time by chance. So a condition also needs that the
-//! whole history shows a rate above a floor, by a test that holds at any number of looks.
+//! A window that is checked repeatedly is full of hits at some time by chance. So a condition also needs a rate above
+//! a floor over the whole history, by a test that holds at any number of checks.
 //!
-//! An input counts once: a thousand copies of one question show one answer. A contest without a rival and without a known
-//! answer has no winner. Where the right answer is known, a wrong one wins nothing, however well it is formed. An answer
-//! that is as good as the general model's has neither won nor lost against it while that one's price is not known.
+//! An input counts once: a thousand copies of one question show one answer. A contest without a rival and without a
+//! known answer has no winner. Where the right answer is known, a wrong one wins nothing, however well it is formed.
+//! An answer that is as good as the general model's has neither won nor lost against it while the general model's
+//! price is unknown.
 
 use statistics::rate::{Rate, rate};
 use statistics::{ERROR, sequence};
@@ -16,28 +18,26 @@ use std::collections::{HashSet, VecDeque};
 
 use crate::run_log::Record;
 
-/// Runs that the pass rate looks at.
+/// Number of runs in the window of the pass rate.
 pub const PASS_WINDOW: usize = 100;
-/// Least passes in them, in percent.
+/// Least share of passes in it, in percent.
 pub const PASS_PERCENT: u64 = 95;
-/// The rate of passes over the whole history must be above this, in percent.
+/// Floor of the pass rate over the whole history, in percent.
 pub const PASS_FLOOR: u64 = 90;
-/// Contests that the win rate looks at.
+/// Number of contests in the window of the win rate.
 pub const WIN_WINDOW: usize = 1000;
-/// Least wins in them, in percent.
+/// Least share of wins in it, in percent.
 pub const WIN_PERCENT: u64 = 20;
 
-/// The rate of wins over the whole history must be above this, in percent.
+/// Floor of the win rate over the whole history, in percent.
 pub const WIN_FLOOR: u64 = 18;
 
-/// Which history: a version of a model under a metric.
+/// Identity of a history: a version of a model under a metric.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// The model.
     pub model_id: String,
-    /// Its version; empty when the log has none.
+    /// Version of the model; empty if the log has none.
     pub version: String,
-    /// The metric.
     pub metric_version: String,
 }
 
@@ -50,19 +50,19 @@ pub struct Windows {
     unpriced: HashSet<String>,
 }
 
-/// Whom a run had to beat.
+/// Opponent of a run in its contest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rival {
-    /// There was no other candidate.
+    /// No other candidate.
     Nobody,
-    /// There was one, and one of them won.
+    /// Another candidate, and a winner.
     Somebody,
-    /// The general model, whose answer was as good and whose price is not known.
+    /// The general model, whose answer was as good and whose price is unknown.
     Unpriced,
 }
 
 impl Rival {
-    /// Returns whom a run had to beat in its contest.
+    /// Returns the opponent of a run in its contest.
     #[must_use]
     pub fn of(record: &Record, contest: &[Record]) -> Self {
         let is_tie = |general: &Record| {
@@ -92,7 +92,7 @@ struct History {
 }
 
 impl History {
-    /// Takes what came of an input, the first time that it is seen.
+    /// Adds the result of an input the first time that it is seen.
     fn push(&mut self, input: &str, hit: bool, most: usize) {
         if !self.inputs.insert(input.to_owned()) {
             return;
@@ -112,8 +112,8 @@ impl History {
 }
 
 impl Windows {
-    /// Takes a run into account; only contests of learning count for wins, and only where there was a rival or the right
-    /// answer is known. An exam can be taken again and again, so it counts for nothing here.
+    /// Adds a run. Only learning contests count for wins, and only with a rival or a known right answer. An exam can
+    /// be repeated, so it does not count here.
     pub fn add(&mut self, record: &Record, rival: Rival) {
         if record.more.mode.as_deref() == Some("audit") {
             return;
@@ -134,25 +134,25 @@ impl Windows {
         }
     }
 
-    /// Returns how many inputs decided nothing, because the price of the general model is not known.
+    /// Returns how many inputs decided nothing because the price of the general model is unknown.
     #[must_use]
     pub fn unpriced(&self) -> usize {
         self.unpriced.len()
     }
 
-    /// Passes among the last runs.
+    /// Returns the rate of passes among the last runs.
     #[must_use]
     pub fn passes(&self) -> Rate {
         self.passes.recent()
     }
 
-    /// Wins among the last contests.
+    /// Returns the rate of wins among the last contests.
     #[must_use]
     pub fn wins(&self) -> Rate {
         self.wins.recent()
     }
 
-    /// The two conditions on rates.
+    /// Returns the two conditions on rates.
     #[must_use]
     pub fn conditions(&self) -> [Condition; 2] {
         [
@@ -175,7 +175,7 @@ impl Windows {
         ]
     }
 
-    /// Whether a stable version has to fall: a full window is under its threshold.
+    /// Returns `true` if a stable version must be demoted: a full window is below its threshold.
     #[must_use]
     pub fn must_fall(&self) -> bool {
         self.conditions().iter().any(Condition::has_fallen)
@@ -185,28 +185,29 @@ impl Windows {
 /// One condition with its numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// What it is about.
+    /// Subject of the condition.
     pub name: &'static str,
-    /// What was seen.
+    /// Rate in the window.
     pub rate: Rate,
-    /// How much must have been seen.
+    /// Size of the window.
     pub window: usize,
-    /// What is needed, in percent.
+    /// Required rate in the window, in percent.
     pub percent: u64,
-    /// The whole history.
+    /// Rate over the whole history.
     pub all: Rate,
-    /// What the whole history must be above, in percent.
+    /// Floor of the rate over the whole history, in percent.
     pub floor: u64,
 }
 
 impl Condition {
-    /// Whether enough was seen.
+    /// Returns `true` if the window is full.
     #[must_use]
     pub fn full(&self) -> bool {
         self.rate.n >= self.window as u64
     }
 
-    /// Returns `true` if it holds: the window is full and good enough, and the whole history is above the floor.
+    /// Returns `true` if the condition holds: the window is full and good enough, and the whole history is above the
+    /// floor.
     #[must_use]
     pub fn met(&self) -> bool {
         self.full() && !self.has_fallen() && self.is_above_floor()
@@ -218,7 +219,7 @@ impl Condition {
         self.full() && 100 * self.rate.hits < self.percent * self.rate.n
     }
 
-    /// Returns `true` if the whole history is above the floor, however often it was looked at.
+    /// Returns `true` if the whole history is above the floor, at any number of checks.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "percent")]
     pub fn is_above_floor(&self) -> bool {
@@ -228,7 +229,7 @@ impl Condition {
 }
 
 impl Key {
-    /// Whose history a line belongs to.
+    /// Returns the key of the history that a line belongs to.
     #[must_use]
     pub fn of(record: &Record) -> Self {
         Self {
@@ -269,7 +270,7 @@ mod tests {
     fn check(passes: usize, wins: usize, contests: usize, expected: [bool; 2]) {
         let mut windows = Windows::default();
         for index in 0..contests {
-            // Wins come first, so that the window of passes is filled by what comes last.
+            // Wins come first, so that the last runs fill the window of passes.
             let won = index < wins;
             let passed = won || index >= contests - passes.min(contests);
             windows.add(&record(index, passed, won, "learn"), Rival::Somebody);
@@ -287,7 +288,7 @@ mod tests {
         check(99, 99, 99, [false, false]);
     }
 
-    /// SplitMix64, as a number from 0 to 1.
+    /// Returns the next SplitMix64 value as a number from 0 to 1.
     fn roll(state: &mut u64) -> f64 {
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = *state;
@@ -385,7 +386,8 @@ mod tests {
         assert_eq!(windows.wins().n, 1, "the answer is known");
     }
 
-    /// The finding: an adapter that was wrong in every contest won all of them as the only candidate and became stable.
+    /// Regression: an adapter that was wrong in every contest won all of them as the only candidate and became
+    /// stable.
     #[test]
     fn an_answer_that_is_known_to_be_wrong_wins_nothing() {
         for (q1, is_hit) in [
@@ -418,7 +420,7 @@ mod tests {
         }
     }
 
-    /// The finding: against a general model without a price the second level was out of reach, and nothing said why.
+    /// Regression: against a general model without a price the second level was out of reach, without an explanation.
     #[test]
     fn a_tie_with_a_general_model_of_unknown_price_is_neither_won_nor_lost() {
         let run = |q1: f64, won: bool| Record {

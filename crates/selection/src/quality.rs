@@ -1,7 +1,7 @@
-//! The task's score of a JSON output against a known right one: structure, strings, lists.
+//! Score of a JSON output against a known right one: structure, strings, lists.
 //!
-//! `alpha · J + (1 − alpha) · mean(S, A)`: J compares the top-level keys, S the strings under common keys, A the lists.
-//! A part that has nothing to compare is left out of the mean; with neither, the score is J.
+//! `alpha · J + (1 − alpha) · mean(S, A)`: J compares the top-level keys, S the strings under common keys, A the
+//! lists. A part without anything to compare is left out of the mean; with neither, the score is J.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use crate::canonical;
 use crate::output;
 
-/// The score of any output against a right one, from 0 to 1: objects as [`json_score`], lists by their items, anything
-/// else by its words.
+/// Returns the score of any output against a right one, from 0 to 1: objects as [`json_score`], lists by their items,
+/// anything else by its words.
 #[must_use]
 pub fn score(alpha: f64, output: &Value, target: &Value) -> f64 {
     match target {
@@ -21,7 +21,7 @@ pub fn score(alpha: f64, output: &Value, target: &Value) -> f64 {
     }
 }
 
-/// The score from 0 to 1. An output that is no object has no keys.
+/// Returns the score from 0 to 1. An output that is not an object has no keys.
 #[must_use]
 pub fn json_score(alpha: f64, output: &Value, target: &Value) -> f64 {
     let nothing = Map::new();
@@ -49,7 +49,7 @@ pub fn json_score(alpha: f64, output: &Value, target: &Value) -> f64 {
     }
 }
 
-/// F1 of the words that two texts share, with their counts.
+/// Returns the F1 of the words that two texts share, with their counts.
 #[must_use]
 pub fn token_f1(one: &str, other: &str) -> f64 {
     let (one, other) = (counts(one), counts(other));
@@ -68,7 +68,7 @@ fn counts(text: &str) -> BTreeMap<&str, usize> {
     counts
 }
 
-/// F1 of two sets of items, by their canonical text. What is no list has no items.
+/// Returns the F1 of two sets of items, by their canonical text. A value that is not a list has no items.
 fn list_f1(given: Option<&Value>, wanted: &[Value]) -> f64 {
     let given = given
         .and_then(Value::as_array)

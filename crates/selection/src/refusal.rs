@@ -1,9 +1,10 @@
-//! How much of an output is a refusal: 1 for nothing, for "unsure" and for the phrases of refusals; else the share of
-//! required texts that say nothing. A deterministic rule (`vacuous_v1`), applied to every candidate, failed ones too.
+//! Penalty for refusals: 1 for an empty output, for "unsure" and for the phrases of refusals; else the share of
+//! required texts that say nothing. The rule is deterministic (`vacuous_v1`) and applies to every candidate, also to
+//! failed ones.
 
 use serde_json::Value;
 
-/// Openings of refusals, in lower case; [`APOLOGIES`] may stand before them.
+/// Openings of refusals, in lower case; [`APOLOGIES`] may come before them.
 const REFUSALS: &[&str] = &[
     "i cannot",
     "i can't",
@@ -57,7 +58,7 @@ const REFUSALS: &[&str] = &[
     "お手伝いできません",
 ];
 
-/// What polite refusals begin with, in lower case; alone it is none.
+/// Openings of polite refusals, in lower case; alone they are not refusals.
 const APOLOGIES: &[&str] = &[
     "i'm sorry",
     "i am sorry",
@@ -111,7 +112,7 @@ const PLACEHOLDERS: &[&str] = &[
     "lorem ipsum",
 ];
 
-/// The penalty from 0 to 1. `required` are the keys that the contract wants to be filled with text.
+/// Returns the penalty from 0 to 1. `required` are the keys that the contract requires to hold text.
 #[must_use]
 pub fn penalty(output: &str, required: &[String]) -> f64 {
     let trimmed = output.trim();
@@ -139,7 +140,7 @@ fn of_value(value: &Value, required: &[String]) -> f64 {
     }
 }
 
-/// Whether an object is the declared "unsure" answer.
+/// Returns `true` if an object is the declared "unsure" answer.
 #[must_use]
 pub fn is_unsure(value: &Value) -> bool {
     value
@@ -148,13 +149,14 @@ pub fn is_unsure(value: &Value) -> bool {
         .is_some_and(|status| status.eq_ignore_ascii_case("unsure"))
 }
 
-/// The answer that says that no model knew.
+/// Returns the answer for the case that no model knew.
 #[must_use]
 pub fn unsure(reason: &str) -> Value {
     serde_json::json!({ "status": "UNSURE", "reason": reason })
 }
 
-/// The share of the required texts that are blank, placeholders or refusals; of all texts when none is required.
+/// Returns the share of the required texts that are blank, placeholders or refusals; of all texts if none is
+/// required.
 #[expect(clippy::cast_precision_loss, reason = "counts of fields of one output")]
 fn vacuous_share(value: &Value, required: &[String]) -> f64 {
     let Some(fields) = value.as_object() else {

@@ -1,5 +1,5 @@
-//! What is kept of a run: one line per candidate execution, the published fields first, then ours; each line carries the
-//! hash of the line before it, and everything in it that was computed can be computed again.
+//! The run log: one line per candidate execution, the published fields first, then our own; each line carries the
+//! hash of the line before it, and every computed number can be recomputed.
 
 use std::collections::BTreeMap;
 
@@ -13,72 +13,70 @@ use crate::metric::schema_name;
 pub mod brief;
 pub mod check;
 
-/// What the first line carries as the hash of the line before it.
+/// Hash of the line before the first one.
 pub const FIRST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// The general model's `model_id` in the log. Its lines name no version: no registry declares it.
+/// `model_id` of the general model in the log. Its lines name no version: no registry declares it.
 pub const GENERAL: &str = "claude";
 
-/// Longest line that is read.
+/// Longest accepted line, in bytes.
 pub const MAX_LINE: usize = 64 * 1024;
 
 /// One candidate execution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// When, RFC 3339 in UTC.
+    /// Time, RFC 3339 in UTC.
     pub timestamp: String,
     /// SHA-256 of the input's bytes, or a keyed hash of them; 64 hex digits.
     pub prompt_hash: String,
-    /// Which model.
     pub model_id: String,
-    /// Under which metric.
+    /// Name of the metric.
     pub metric_version: String,
     /// `PASS` or `FAIL`.
     pub verifier_result: String,
     /// 1 for `PASS`.
     pub q0: u8,
-    /// The task's score, when a right output was known.
+    /// Score of the task, if a right output is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q1: Option<f64>,
-    /// The cost.
     pub cost: f64,
-    /// The refusal penalty.
+    /// Penalty for a refusal.
     pub refusal_penalty: f64,
-    /// What it was worth.
+    /// Reward under the metric.
     pub reward: f64,
-    /// Who won the contest; nobody when all failed.
+    /// Winner of the contest; `None` if all failed.
     pub winner_model_id: Option<String>,
-    /// What is ours, and what others added.
+    /// Our own fields, and unknown ones.
     #[serde(flatten)]
     pub more: More,
 }
 
-/// The optional fields. Unknown ones are kept.
+/// Optional fields. Unknown ones are kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct More {
-    /// The contest; its lines follow each other.
+    /// Id of the contest; its lines follow each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// Its place in the contest, from 0.
+    /// Index in the contest, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate_index: Option<u32>,
-    /// The winner's version, where one model has several in the contest.
+    /// Version of the winner, if one model has several in the contest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub winner_version: Option<String>,
-    /// The version of the model.
+    /// Version of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The role that was played.
+    /// Role of the contest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Time on the wire, the median of the measurements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
-    /// Tokens in.
+    /// Number of input tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens out.
+    /// Number of output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// SHA-256 of the output.
@@ -90,28 +88,28 @@ pub struct More {
     /// `serve`, `learn` or `audit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Which fallback served, when all candidates failed.
+    /// Fallback that served, if all candidates failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-    /// Whether the measurements brought different outputs.
+    /// Set if the measurements gave different outputs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nondeterministic: Option<bool>,
-    /// What the execution cost, in US dollars, where a price is known.
+    /// Price of the execution in US dollars, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price_usd: Option<f64>,
-    /// The score against the general model's answer, as `q1` is against the right one; 1 or 0 where a rule decides.
+    /// Score against the general model's answer, as `q1` is against the right one; 1 or 0 if a rule decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
-    /// Set when the version declares no verifier: `FAIL` then says nothing about the output.
+    /// Set if the version declares no verifier: `FAIL` then says nothing about the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unverified: Option<bool>,
-    /// The dispatch, as receipts and feedback name it.
+    /// Id of the dispatch, as in receipts and feedback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
     /// Hash of the input's form, as `prompt_hash` is of its bytes: copies of an input share it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_form: Option<String>,
-    /// Whether the version was stable.
+    /// Set if the version was stable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stable: Option<bool>,
     /// SHA-256 of the metric's definition.
@@ -120,22 +118,22 @@ pub struct More {
     /// Rewards under both metrics while one replaces the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewards: Option<BTreeMap<String, f64>>,
-    /// The old metric's share in `reward` at that time.
+    /// Share of the old metric in `reward` at that time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mix_alpha: Option<f64>,
     /// SHA-256 of the line before this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prev: Option<String>,
-    /// Fields that we do not know.
+    /// Unknown fields.
     #[serde(flatten)]
     pub unknown: serde_json::Map<String, Value>,
 }
 
 impl Record {
-    /// Reads a line, ours or in the shape of the published schema.
+    /// Parses a line, ours or in the shape of the published schema.
     ///
     /// # Errors
-    /// It is too long, no JSON, or lacks a field.
+    /// Fails if the line is too long, is not JSON, or lacks a field.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
         if line.len() > MAX_LINE {
             return Err(format!("is longer than {MAX_LINE} bytes"));
@@ -145,7 +143,7 @@ impl Record {
         })
     }
 
-    /// A line in the shape of the published schema; see [`Record::to_schema_shape`].
+    /// Parses a line in the shape of the published schema; see [`Record::to_schema_shape`].
     fn from_schema_shape(line: &[u8]) -> Option<Self> {
         let mut value: Value = serde_json::from_slice(line).ok()?;
         let fields = value.as_object_mut()?;
@@ -162,32 +160,32 @@ impl Record {
         serde_json::from_value(value).ok()
     }
 
-    /// The line, without its end.
+    /// Returns the line without its end.
     #[must_use]
     pub fn to_line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Whether the verifier passed it.
+    /// Returns `true` if the verifier passed the output.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.verifier_result == "PASS"
     }
 
-    /// Whether the verifier passed it and no known answer speaks against it: where there is one, the score reaches the
-    /// floor of exams.
+    /// Returns `true` if the verifier passed the output and no known answer contradicts it: if there is one, the
+    /// score reaches the floor of exams.
     #[must_use]
     pub fn is_acceptable(&self) -> bool {
         self.passed() && is_right(self.q1)
     }
 
-    /// Whether it is an execution of the general model.
+    /// Returns `true` for an execution of the general model.
     #[must_use]
     pub fn is_general(&self) -> bool {
         self.model_id == GENERAL && self.more.version.is_none()
     }
 
-    /// Whether it won its contest.
+    /// Returns `true` if the execution won its contest.
     #[must_use]
     pub fn won(&self) -> bool {
         let named = self.more.winner_version.as_ref();
@@ -196,7 +194,8 @@ impl Record {
             && named.is_none_or(|winner| self.more.version.as_ref() == Some(winner))
     }
 
-    /// The shape of the published schema: `quality` is the task's score, the metric is called `v1`.
+    /// Returns the line in the shape of the published schema: `quality` is the score of the task, the metric is
+    /// called `v1`.
     #[must_use]
     pub fn to_schema_shape(&self) -> Value {
         let mut shape = json!({
@@ -231,13 +230,13 @@ impl Record {
     }
 }
 
-/// Whether an answer is right as far as that is known, by its score against the known answer.
+/// Returns `true` if an answer is right by its score against the known answer, or no answer is known.
 #[must_use]
 pub fn is_right(q1: Option<f64>) -> bool {
     q1.is_none_or(|q1| q1 >= DEFAULT_FLOOR)
 }
 
-/// The `prev` of the line that follows these bytes.
+/// Returns the `prev` of the line that follows these bytes.
 #[must_use]
 pub fn link(line: &[u8]) -> String {
     canonical::hash_bytes(line)

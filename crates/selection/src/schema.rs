@@ -1,6 +1,6 @@
-//! JSON Schemas of our documents, made from the same lists that the code reads them by. `schemas/` holds their text.
+//! JSON Schemas of our documents, built from the lists that the parsers use. `schemas/` holds their text.
 //!
-//! A schema says what a document looks like; what follows from it (hashes, rewards, winners) is computed again elsewhere.
+//! A schema describes the form of a document; derived values (hashes, rewards, winners) are recomputed elsewhere.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 const DIGEST: &str = "^sha256:[0-9a-f]{64}$";
 const HEX: &str = "^[0-9a-f]{64}$";
 
-/// A schema as the text of its file.
+/// Returns a schema as the text of its file.
 fn text(schema: &Value) -> String {
     let mut text = serde_json::to_string_pretty(schema).unwrap_or_default();
     text.push('\n');
@@ -27,7 +27,7 @@ fn texts(least: usize) -> Value {
     json!({ "type": "array", "items": { "type": "string" }, "minItems": least })
 }
 
-/// Each kind of verifier with the conditions that it understands, blanks aside.
+/// Returns the pattern of conditions for each kind of verifier; any run of blanks matches.
 fn conditions() -> Vec<Value> {
     let of = |kind: &Kind| {
         let words = kind.conditions().iter().map(|condition| {
@@ -43,7 +43,7 @@ fn conditions() -> Vec<Value> {
     Kind::ALL.iter().map(of).collect()
 }
 
-/// `model.yaml`, as `roleos manifest check` reads it.
+/// Returns the schema of `model.yaml`, as `roleos manifest check` reads it.
 #[must_use]
 pub fn manifest() -> String {
     let object = |required: &[&str], properties: Value| json!({ "type": "object", "required": required, "properties": properties });
@@ -101,7 +101,7 @@ pub fn manifest() -> String {
     }))
 }
 
-/// A line of `.role-os/run_log.jsonl`.
+/// Returns the schema of a line of `.role-os/run_log.jsonl`.
 #[must_use]
 pub fn run_log() -> String {
     let share = json!({ "type": "number", "minimum": 0, "maximum": 1 });
@@ -145,7 +145,7 @@ pub fn run_log() -> String {
     }))
 }
 
-/// An audit set.
+/// Returns the schema of an audit set.
 #[must_use]
 pub fn audit_set() -> String {
     let rule = json!({ "enum": ["quality", "exact", "verifier"] });
@@ -172,7 +172,7 @@ pub fn audit_set() -> String {
     }))
 }
 
-/// A line of `.role-os/events.jsonl`. Events that we do not know are kept, so their payload is free.
+/// Returns the schema of a line of `.role-os/events.jsonl`. Unknown events are kept, so their payload is free.
 #[must_use]
 pub fn event() -> String {
     let count = json!({ "type": "integer", "minimum": 0 });
@@ -242,7 +242,7 @@ mod tests {
         })
     }
 
-    /// Schema and reader must say the same of a document.
+    /// Expects schema and parser to agree about a document.
     #[track_caller]
     fn agree(pointer: &str, value: Value, expected: bool) {
         let mut document = sound_manifest();

@@ -1,10 +1,10 @@
-//! How likely is a version's answer to this input acceptable? One independent, calibrated probability a version, learned
-//! from past contests, and whether the input is like those at all.
+//! Prediction of acceptable answers: one independent, calibrated probability per version, learned from past contests,
+//! and a check that the input is like those at all.
 //!
-//! Small and deterministic: the same log gives the same bytes, an input is looked at once for all versions, and no prompt
-//! has to be kept, only its hashed features. Reading order: [`features`] (what is seen of an input), `linear` and
-//! [`calibration`] (how a score is learned and what it means), [`examples`] (what is learned from), [`evaluation`] and
-//! [`curve`] (how good that is), [`book`] (the file).
+//! Small and deterministic: the same log gives the same bytes, an input is read once for all versions, and prompts
+//! are not kept, only their hashed features. Reading order: [`features`] (features of an input), `linear` and
+//! [`calibration`] (learning and meaning of a score), [`examples`] (training data), [`evaluation`] and [`curve`]
+//! (quality of the result), [`book`] (the file).
 
 use std::collections::BTreeMap;
 
@@ -27,64 +27,64 @@ use calibration::Calibration;
 use linear::{MANY, MAX_ROWS, Matrix, length, number};
 use table::Table;
 
-/// Parts that the examples are cut into; each is scored by what the others teach.
+/// Number of parts of the examples; each part is scored by weights learned from the others.
 const PARTS: u64 = 5;
-/// Fewer answers than this that are known to be acceptable or not teach nothing about a version.
+/// Least number of labelled answers of a version to learn from.
 pub const LEAST_LABELS: u64 = 10;
-/// More versions than this are no role's candidates.
+/// Limit of versions of one role.
 const MAX_VERSIONS: usize = 1024;
-/// More weights than this are not kept.
+/// Limit of weights that are kept.
 const MAX_WEIGHTS: usize = 1 << 24;
 
-/// What is learned from one contest.
+/// Training example from one contest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
-    /// The input.
+    /// Features of the input.
     pub features: Features,
-    /// What each version's answer came to, by the version's id.
+    /// Outcome of each version's answer, by the version's id.
     pub outcomes: BTreeMap<String, Outcome>,
-    /// What the general model's came to, where it took part.
+    /// Outcome of the general model's answer, if it took part.
     pub general: Option<Outcome>,
 }
 
-/// What an answer came to.
+/// Outcome of an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// Whether it was acceptable; nothing where that is not known.
+    /// Set if the answer was acceptable; `None` if that is unknown.
     pub acceptable: Option<bool>,
-    /// What it was worth.
+    /// Reward under the metric.
     pub reward: f64,
     /// Its cost under the metric.
     pub cost: f64,
-    /// Its price in US dollars, where one is known.
+    /// Price in US dollars, if it is known.
     pub price_usd: Option<f64>,
 }
 
-/// A trained selector of one role.
+/// Trained selector of one role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "File", into = "File")]
 pub struct Selector {
     versions: Vec<Known>,
     keys: Vec<u64>,
-    /// By feature, then by version: one feature's weights lie together.
+    /// Weights by feature, then by version: the weights of one feature lie together.
     weights: Vec<f32>,
     table: Table,
     familiar_from: f64,
     examples: u64,
 }
 
-/// What is known of one version.
+/// Knowledge about one version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Known {
-    /// Its id.
+    /// Id of the version.
     pub version: String,
-    /// Answers that were known to be acceptable or not.
+    /// Number of answers that are labelled as acceptable or not.
     pub labels: u64,
-    /// Of them, how many were acceptable.
+    /// Number of those that were acceptable.
     pub acceptable: u64,
     calibration: Calibration,
-    /// Mean worth of an answer that is not acceptable, and of one that is.
+    /// Mean reward of an answer that is not acceptable, and of one that is.
     rewards: [f64; 2],
 }
 
@@ -96,27 +96,27 @@ impl Known {
     }
 }
 
-/// What one version is worth for an input.
+/// Score of one version for an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
-    /// How likely its answer is acceptable.
+    /// Probability that its answer is acceptable.
     pub probability: f64,
-    /// What its answer is worth on average.
+    /// Expected reward of its answer.
     pub reward: f64,
 }
 
-/// A selector file that cannot be used.
+/// Reason that a selector file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSelector {
-    /// An earlier version wrote it.
+    /// An earlier release wrote it.
     #[error("its format is `{0}`, which scores in another way; run `roleos selector train`")]
     Old(String),
-    /// It is damaged or none of ours.
+    /// It is damaged, or not a selector file.
     #[error("the selector cannot be used: {0}")]
     Damaged(String),
 }
 
-/// As it lies in the file.
+/// Content of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -130,13 +130,13 @@ struct File {
 /// Examples with scores that were not learned from them.
 pub(crate) struct Tried {
     pub(crate) selector: Selector,
-    /// By version in the order of the selector, then by example.
+    /// Raw scores by version in the order of the selector, then by example.
     raw: Vec<Vec<Option<f64>>>,
     familiar: Vec<bool>,
 }
 
 impl Tried {
-    /// The score of a version for an example; nothing where that was not tried or the input was unfamiliar.
+    /// Returns the score of a version for an example, or `None` if that was not tried or the input was unfamiliar.
     pub(crate) fn score(&self, version: &str, example: usize) -> Option<Score> {
         let at = self.selector.place(version)?;
         let known = self.familiar.get(example).copied().unwrap_or(false);
@@ -149,7 +149,7 @@ impl Tried {
         )
     }
 
-    /// Whether an example was tried at all.
+    /// Returns `true` if an example was tried at all.
     pub(crate) fn is_tried(&self, example: usize) -> bool {
         let tried = |raw: &Vec<Option<f64>>| raw.get(example).is_some_and(Option::is_some);
         self.raw.iter().any(tried)
@@ -174,7 +174,8 @@ impl Selector {
         Self::try_out(examples).selector
     }
 
-    /// Learns from examples and scores each by what the others teach; of many only one part.
+    /// Learns from examples and scores each by weights learned from the others; of many examples, only one part is
+    /// scored.
     pub(crate) fn try_out(examples: &[Example]) -> Tried {
         let names = teachable(examples);
         let most = MAX_ROWS.min(MAX_WEIGHTS / names.len().max(1));
@@ -215,25 +216,25 @@ impl Selector {
         }
     }
 
-    /// What is known of each version, in order.
+    /// Returns the known versions, in order.
     #[must_use]
     pub fn versions(&self) -> &[Known] {
         &self.versions
     }
 
-    /// How many contests it was trained on.
+    /// Returns the number of contests that it was trained on.
     #[must_use]
     pub fn examples(&self) -> u64 {
         self.examples
     }
 
-    /// The share of known words from which on an input is familiar.
+    /// Returns the share of known words from which an input is familiar.
     #[must_use]
     pub fn familiar_from(&self) -> f64 {
         self.familiar_from
     }
 
-    /// Looks at an input, once for all versions.
+    /// Reads an input, once for all versions.
     #[must_use]
     pub fn judge(&self, features: &Features) -> Judged<'_> {
         let mut raw = vec![0.0_f32; self.versions.len()];
@@ -267,7 +268,7 @@ impl Selector {
     }
 }
 
-/// An input as a selector sees it.
+/// An input as read by a selector.
 #[derive(Debug)]
 pub struct Judged<'a> {
     selector: &'a Selector,
@@ -277,19 +278,19 @@ pub struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// The share of its words that were met before.
+    /// Returns the share of its words that were seen before.
     #[must_use]
     pub fn familiarity(&self) -> f64 {
         self.familiarity
     }
 
-    /// Whether it is like what was learned from. A text without a known word never is.
+    /// Returns `true` if the input is like the training inputs. A text without a known word never is.
     #[must_use]
     pub fn is_familiar(&self) -> bool {
         self.familiarity > 0.0 && self.familiarity >= self.selector.familiar_from
     }
 
-    /// What a version is worth for it; nothing when it was never trained on.
+    /// Returns the score of a version for the input, or `None` if the version is unknown.
     #[must_use]
     pub fn score(&self, version: &str) -> Option<Score> {
         let at = self.selector.place(version)?;
@@ -298,7 +299,7 @@ impl Judged<'_> {
     }
 }
 
-/// The versions of which enough is known, in order.
+/// Returns the versions with enough labels, in order.
 fn teachable(examples: &[Example]) -> Vec<String> {
     let mut labels: BTreeMap<&String, u64> = BTreeMap::new();
     for (version, outcome) in examples.iter().flat_map(|example| &example.outcomes) {
@@ -316,7 +317,7 @@ fn labels(examples: &[Example], version: &str) -> Vec<Option<bool>> {
     examples.iter().map(label).collect()
 }
 
-/// The raw score of each labelled example by weights that were not learned from it.
+/// Returns the raw score of each labelled example by weights that were not learned from it.
 fn tried(matrix: &Matrix, labels: &[Option<bool>], parts: u64) -> Vec<Option<f64>> {
     let mut raw = vec![None; labels.len()];
     for wanted in 0..parts {
@@ -334,7 +335,7 @@ fn tried(matrix: &Matrix, labels: &[Option<bool>], parts: u64) -> Vec<Option<f64
     raw
 }
 
-/// The part that an example belongs to; inputs that come in turns are spread over all.
+/// Returns the part that an example belongs to; inputs that come in turns are spread over all parts.
 fn part(at: u64) -> u64 {
     (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % PARTS
 }

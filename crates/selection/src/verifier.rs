@@ -1,5 +1,5 @@
-//! What may win at all: the contract that an output is held against. Verifying by text happens here; a verifier that runs
-//! a program is declared here and run by the host, in a sandbox.
+//! Verifiers: the contract that an output must meet to win. Verifying by text happens here; a verifier that runs a
+//! program is declared here and run by the host, in a sandbox.
 //!
 //! A verifier that cannot run has failed the output, with a reason; it never passes one.
 
@@ -18,26 +18,26 @@ pub use declared::{Declared, Step};
 /// Largest compiled pattern of a rule, in bytes.
 const MAX_PATTERN: usize = 1024 * 1024;
 
-/// Outputs that no pattern has in common but one that matches everything.
+/// Outputs that only a pattern that matches everything has in common.
 const ANYTHING: [&str; 5] = ["", "\u{1}", "a b", "0", "{}\n[]"];
 
-/// What the verifier said.
+/// Result of a verifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The contract holds.
+    /// The output meets the contract.
     Pass,
-    /// It does not, and why.
+    /// The output does not meet it, with the reason.
     Fail(String),
 }
 
 impl Outcome {
-    /// Whether it passed.
+    /// Returns `true` if the output passed.
     #[must_use]
     pub fn passed(&self) -> bool {
         *self == Self::Pass
     }
 
-    /// As the log writes it.
+    /// Returns the name in the log.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Outcome {
     }
 }
 
-/// The kinds of verifiers.
+/// Kind of verifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The output is JSON that fits a schema.
@@ -61,7 +61,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All, in the order of the schema.
+    /// All kinds, in the order of the schema.
     pub const ALL: [Self; 4] = [
         Self::JsonSchema,
         Self::UnitTest,
@@ -69,7 +69,7 @@ impl Kind {
         Self::RuleCheck,
     ];
 
-    /// As manifests write it.
+    /// Returns the name in manifests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -80,13 +80,13 @@ impl Kind {
         }
     }
 
-    /// The kind of this name.
+    /// Returns the kind of this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// The conditions that are understood. They are compared as text, never evaluated.
+    /// Returns the supported conditions. They are compared as text, never evaluated.
     #[must_use]
     pub fn conditions(self) -> &'static [&'static str] {
         match self {
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// Whether a condition is one of them; runs of blanks count as one.
+    /// Returns `true` if a condition is supported; runs of blanks count as one.
     #[must_use]
     pub fn knows(self, condition: &str) -> bool {
         let words: Vec<&str> = condition.split_whitespace().collect();
@@ -105,12 +105,12 @@ impl Kind {
     }
 }
 
-/// Why a verifier cannot be made.
+/// Reason that a verifier cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadVerifier(pub String);
 
-/// A verifier that needs nothing but the output. Made once, used for many outputs.
+/// Verifier that needs only the output. Built once, used for many outputs.
 pub enum Verifier {
     /// `json_schema`
     Schema(Box<Schema>),
@@ -132,24 +132,24 @@ impl fmt::Debug for Verifier {
 pub enum Rule {
     /// The text matches a pattern.
     Matches(Regex),
-    /// The text is this, blanks at the ends aside.
+    /// The text equals this, blanks at the ends aside.
     Is(String),
     /// The text contains this.
     Contains(String),
-    /// The text is a number this near to another.
+    /// The text is a number near another.
     Near {
-        /// The other.
+        /// The other number.
         expected: f64,
-        /// How near.
+        /// Largest difference.
         tolerance: f64,
     },
 }
 
 impl Verifier {
-    /// A verifier for a JSON Schema. References to other documents are refused: no network, no file.
+    /// Builds a verifier for a JSON Schema. References to other documents are refused: no network, no file.
     ///
     /// # Errors
-    /// The schema is none, or refers to something outside itself.
+    /// Fails if the schema is invalid, or refers to another document.
     pub fn json_schema(schema: &Value) -> Result<Self, BadVerifier> {
         if !schema.is_object() && !schema.is_boolean() {
             return Err(BadVerifier("the schema is no JSON object".to_owned()));
@@ -159,10 +159,11 @@ impl Verifier {
             .map_err(|error| BadVerifier(format!("the schema cannot be used: {error}")))
     }
 
-    /// A verifier for written rules: `{"rule": "regex"|"exact"|"contains"|"numeric", …}`, or a list of them under `rules`.
+    /// Builds a verifier for written rules: `{"rule": "regex"|"exact"|"contains"|"numeric", …}`, or a list of them
+    /// under `rules`.
     ///
     /// # Errors
-    /// A rule is unknown or malformed, or there is none.
+    /// Fails if a rule is unknown or malformed, or there is none.
     pub fn rules(config: &Value) -> Result<Self, BadVerifier> {
         let rules = match config.get("rules") {
             Some(Value::Array(rules)) => rules
@@ -180,7 +181,7 @@ impl Verifier {
         Ok(Self::Rules(rules))
     }
 
-    /// Holds a value against the contract: the value itself against a schema, its text against rules.
+    /// Verifies a value against the contract: the value itself against a schema, its text against rules.
     #[must_use]
     pub fn verify_value(&self, output: &Value) -> Outcome {
         match self {
@@ -194,7 +195,7 @@ impl Verifier {
         }
     }
 
-    /// Holds an output against the contract.
+    /// Verifies an output against the contract.
     #[must_use]
     pub fn verify(&self, output: &str) -> Outcome {
         if output.trim().is_empty() {
@@ -213,10 +214,10 @@ impl Verifier {
     }
 }
 
-/// The JSON of an output; JSON inside a JSON string is taken out first, as models that were asked for JSON like to wrap it.
+/// Parses the JSON of an output; JSON inside a JSON string is extracted first, as models often wrap it.
 ///
 /// # Errors
-/// It is no JSON.
+/// Fails if the output is not JSON.
 pub fn parsed(output: &str) -> Result<Value, String> {
     let value: Value =
         serde_json::from_str(output).map_err(|error| format!("the output is no JSON: {error}"))?;
@@ -238,7 +239,7 @@ fn validate(schema: &Schema, value: &Value) -> Outcome {
     })
 }
 
-/// What a value is, in words.
+/// Returns the type of a value as text.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Object(_) => "an object",
@@ -310,7 +311,7 @@ impl Rule {
         }
     }
 
-    /// Why an output breaks the rule.
+    /// Returns why an output breaks the rule.
     fn broken_by(&self, output: &str) -> Option<String> {
         let output = output.trim();
         match self {
@@ -335,7 +336,8 @@ impl Rule {
     }
 }
 
-/// Compares with room for the rounding of decimal fractions: 1.1 is within 0.1 of 1.
+/// Returns `true` if a number is within the tolerance, with room for the rounding of decimal fractions: 1.1 is within
+/// 0.1 of 1.
 fn is_near(number: f64, expected: f64, tolerance: f64) -> bool {
     let rounding = 4.0 * f64::EPSILON * number.abs().max(expected.abs());
     (number - expected).abs() <= tolerance + rounding

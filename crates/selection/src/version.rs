@@ -1,6 +1,6 @@
-//! Semantic versions, as far as a manifest needs them: three numbers and a rest.
+//! Semantic versions for manifests: three numbers and a rest.
 
-/// The three numbers of a semantic version and what follows them.
+/// Parses the three numbers of a semantic version and the text behind them.
 #[must_use]
 pub fn semantic(version: &str) -> Option<(u64, u64, u64, &str)> {
     let mut rest = version;

@@ -1,65 +1,63 @@
-//! Who wins a contest: the best reward among the outputs that passed, and a stated rule for ties.
+//! Winner of a contest: the best reward among the outputs that passed, and a rule for ties.
 //!
-//! Ties: the higher score, then the lower cost, then stable before experimental, then the order in which the candidates
-//! were given, then the bytes of the id.
+//! Ties: the higher score, then the lower cost, then stable before experimental, then the order in which the
+//! candidates were given, then the bytes of the id.
 
 use std::cmp::Ordering;
 
 use crate::metric::{Metric, Parts};
 use crate::verifier::Outcome;
 
-/// One candidate's run, as it was measured.
+/// Measured run of one candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Whose output it is.
+    /// Model of the output.
     pub model_id: String,
-    /// What the verifier said.
+    /// Result of the verifier.
     pub outcome: Outcome,
-    /// The task's score, when a right output is known.
+    /// Score of the task, if a right output is known.
     pub q1: Option<f64>,
-    /// The cost.
     pub cost: f64,
-    /// The refusal penalty.
+    /// Penalty for a refusal.
     pub refusal_penalty: f64,
-    /// Whether the version is stable.
+    /// Set if the version is stable.
     pub stable: bool,
 }
 
-/// A run with its worth.
+/// A run with its reward.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scored {
-    /// The run; an output whose numbers are none counts as failed here.
+    /// The run; an output with a number that is not finite counts as failed.
     pub run: Run,
-    /// Its worth; 0 when a part is no number.
+    /// Reward of the run; 0 if a part is not finite.
     pub reward: f64,
 }
 
 impl Scored {
-    /// Whether it can win.
+    /// Returns `true` if the run can win.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.run.outcome.passed()
     }
 }
 
-/// All runs with their worth, in the order given, and who won.
+/// All runs with their rewards, in the order given, and the winner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contest {
-    /// The runs.
     pub scored: Vec<Scored>,
-    /// Index of the winner; none when nothing passed.
+    /// Index of the winner; `None` if nothing passed.
     pub winner: Option<usize>,
 }
 
 impl Contest {
-    /// The winner's run.
+    /// Returns the winner's run.
     #[must_use]
     pub fn winner(&self) -> Option<&Scored> {
         self.scored.get(self.winner?)
     }
 }
 
-/// Scores all and finds the winner.
+/// Scores all runs and finds the winner.
 #[must_use]
 pub fn decide(metric: &Metric, runs: Vec<Run>) -> Contest {
     let scored: Vec<Scored> = runs.into_iter().map(|run| score(metric, run)).collect();
@@ -86,7 +84,7 @@ fn score(metric: &Metric, mut run: Run) -> Scored {
     Scored { run, reward }
 }
 
-/// Greater is better. The order of the candidates is left to the caller.
+/// Compares two runs; greater is better. The order of the candidates is left to the caller.
 fn better(one: &Scored, other: &Scored) -> Ordering {
     let q1 = |scored: &Scored| scored.run.q1.unwrap_or(0.0);
     one.reward

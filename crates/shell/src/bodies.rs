@@ -1,8 +1,9 @@
-//! The text of a here-document is no command: it is taken out before anything is counted or parsed, and a mark is left
-//! in its place. Where the parser finds the mark as the text of a here-document, what was taken out is put in again.
+//! The text of a here-document is not a command: it is removed before anything is counted or parsed, and a mark is
+//! left in its place. If the parser finds the mark as the text of a here-document, the removed text is inserted
+//! again.
 //!
-//! Which `<<` is a here-document is decided once, by `scan`. From the others the signs are taken away until the words
-//! are read, so that the parser cannot decide otherwise; where `scan` is not sure, the text has no picture.
+//! `scan` alone decides which `<<` is a here-document. The operators of the others are replaced until the words are
+//! read, so that the parser cannot decide otherwise; if `scan` is not sure, the text is refused.
 
 mod scan;
 
@@ -13,18 +14,18 @@ use std::fmt::Write as _;
 use super::lower::Refused;
 use scan::Scan;
 
-/// Begins a mark.
+/// First character of a mark.
 pub(super) const MARK: char = '\u{FDD0}';
 
-/// Stands for `<` where that is no sign of a here-document.
+/// Replacement of a `<` that is not part of a here-document's operator.
 const SIGN: char = '\u{FDD1}';
 
-/// Whether a text has signs of ours; one that comes from outside with them in it is not read.
+/// Returns `true` if a text has our marks; a text from outside with them is not read.
 pub(super) fn has_marks(text: &str) -> bool {
     text.contains([MARK, SIGN])
 }
 
-/// What was taken out of a text and of the texts in it.
+/// Removed texts of here-documents, of a text and of the texts in it.
 #[derive(Debug, Default)]
 pub(super) struct Bodies {
     kept: RefCell<Vec<Kept>>,
@@ -37,19 +38,19 @@ struct Kept {
     is_found: bool,
 }
 
-/// A text with marks in it.
+/// A text with marks.
 pub(super) struct Marked {
     pub(super) text: String,
-    /// The byte of every character in the text that it was made of, and the end of that.
+    /// Byte offset of every character in the original text, and the end of that text.
     pub(super) bytes: Vec<usize>,
 }
 
 impl Bodies {
-    /// Takes the texts of here-documents out; none when there are none. A text that is part of another may have its
+    /// Removes the texts of here-documents; `None` if there are none. A text that is part of another may have its
     /// marks already.
     ///
     /// # Errors
-    /// It is not known which these are.
+    /// Fails if the here-documents cannot be determined.
     pub(super) fn take_out(&self, text: &str) -> Result<Option<Marked>, Refused> {
         if !scan::may_hold(text) || has_marks(text) {
             return Ok(None);
@@ -79,7 +80,7 @@ impl Bodies {
         Ok(Some(marked))
     }
 
-    /// What was taken out where this mark is.
+    /// Returns the removed text at this mark.
     pub(super) fn behind(&self, mark: &str) -> Option<String> {
         let found = || {
             let number = mark.strip_prefix(MARK)?.strip_suffix('\n')?.parse().ok()?;
@@ -93,13 +94,13 @@ impl Bodies {
         text
     }
 
-    /// Whether the parser found the texts of here-documents where they are, and nowhere else.
+    /// Returns `true` if the parser found the texts of here-documents in their positions, and in no other.
     pub(super) fn agree(&self) -> bool {
         !self.differ.get() && self.kept.borrow().iter().all(|kept| kept.is_found)
     }
 }
 
-/// The text of a here-document as a program reads it, before expansions.
+/// Returns the text of a here-document as a program reads it, before expansions.
 fn inside(text: &str, body: &scan::Body<'_>) -> String {
     let inside = text.get(body.from..body.to).unwrap_or_default();
     let lines = inside
@@ -115,7 +116,7 @@ fn inside(text: &str, body: &scan::Body<'_>) -> String {
     inside
 }
 
-/// The signs of a text that were taken away are put in again.
+/// Restores the replaced operators of a text.
 pub(super) fn restored(text: Cow<'_, str>) -> Cow<'_, str> {
     match text.contains(SIGN) {
         true => Cow::Owned(text.replace(SIGN, "<")),
@@ -124,7 +125,7 @@ pub(super) fn restored(text: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 impl Marked {
-    /// Adds a part of the text, without the signs that are no here-documents.
+    /// Adds a part of the text, with the operators that are not here-documents replaced.
     fn add(
         &mut self,
         text: &str,
@@ -149,14 +150,14 @@ impl Marked {
         let before = self.text.len();
         let line = if self.text.ends_with('\n') { "" } else { "\n" };
         let name = body.name;
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(self.text, "{line}{MARK}{number}\n{name}\n");
         let mark = self.text.get(before..).unwrap_or_default();
         self.bytes.extend(mark.chars().map(|_| body.from));
     }
 }
 
-/// Divides a text into its commands and the texts of its here-documents.
+/// Splits a text into its commands and the texts of its here-documents.
 #[must_use]
 pub fn divided(text: &str) -> (Cow<'_, str>, Vec<&str>) {
     if !scan::may_hold(text) {

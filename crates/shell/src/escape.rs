@@ -1,14 +1,14 @@
-//! Backslash sequences of `$'…'`, `echo -e` and `printf`. Total: what is no sequence stays as it is.
+//! Backslash sequences of `$'…'`, `echo -e` and `printf`. Total: any other text stays as it is.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The text of `$'…'`.
+/// Decodes the text of `$'…'`.
 pub fn ansi_c(text: &str) -> String {
     decode(text, true)
 }
 
-/// The text of `printf '%b'`, `echo -e` and of a format of `printf`.
+/// Decodes the text of `printf '%b'`, `echo -e` and of a format of `printf`.
 pub fn backslashes(text: &str) -> String {
     decode(text, false)
 }
@@ -98,7 +98,7 @@ fn unicode(bytes: &mut Vec<u8>, rest: &mut Peekable<Chars<'_>>, most: usize) {
     }
 }
 
-/// `$'\147'` has up to three digits, `echo -e '\0147'` up to three after the zero.
+/// Decodes an octal sequence: `$'\147'` has up to three digits, `echo -e '\0147'` up to three after the zero.
 fn octal(bytes: &mut Vec<u8>, rest: &mut Peekable<Chars<'_>>, first: char, quotes: bool) {
     let most = if first == '0' && !quotes { 3 } else { 2 };
     let head = first.to_digit(8).unwrap_or(0);
@@ -123,7 +123,7 @@ pub fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Returns a command as shell text, with words behind it.
+/// Returns a command as shell text, with arguments behind it.
 #[must_use]
 pub fn with_words(command: &str, words: &[String]) -> String {
     let mut whole = command.to_owned();

@@ -1,66 +1,62 @@
-//! Our own small picture of a shell program: what the evaluator walks.
+//! Intermediate representation of a shell program, which the evaluator walks.
 //!
-//! The parser's types end in [`super::lower`]; nothing here knows them, so the parser can be exchanged. Nothing here
-//! decides.
+//! The parser's types end in [`super::lower`]; nothing here depends on them, so the parser can be exchanged. Nothing
+//! here decides.
 
 use std::rc::Rc;
 
-/// Bytes of the command that a person typed: start and end.
+/// Range of bytes in the user's command: start and end.
 pub type Span = (usize, usize);
 
 /// Commands that run one after the other.
 #[derive(Debug, Default)]
 pub struct Script {
-    /// In order.
     pub items: Vec<Item>,
 }
 
 /// Pipelines joined by `&&` and `||`.
 #[derive(Debug)]
 pub struct Item {
-    /// The first has [`Connector::First`].
+    /// Pipelines with their connectors; the first has [`Connector::First`].
     pub pipelines: Vec<(Connector, Pipeline)>,
-    /// `&`: it runs beside the rest, in a shell of its own.
+    /// Set for `&`: it runs in the background, in a separate shell.
     pub beside: bool,
 }
 
-/// What has to be true of the pipeline before.
+/// Condition on the pipeline before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connector {
-    /// Nothing.
+    /// No condition.
     First,
-    /// It succeeded.
+    /// The pipeline before succeeded.
     And,
-    /// It failed.
+    /// The pipeline before failed.
     Or,
 }
 
-/// Commands whose outputs feed the next one's input.
+/// Commands, each of which reads the output of the one before.
 #[derive(Debug)]
 pub struct Pipeline {
-    /// `!` turns the status round.
+    /// Set for `!`, which inverts the status.
     pub negated: bool,
-    /// In order.
     pub commands: Vec<Command>,
 }
 
 /// One command with its redirections.
 #[derive(Debug)]
 pub struct Command {
-    /// What it is.
     pub kind: Kind,
-    /// Left to right.
+    /// Redirections, from left to right.
     pub redirects: Vec<Redirect>,
-    /// Where it stands in the text that was parsed.
+    /// Range in the parsed text.
     pub span: Option<Span>,
 }
 
-/// The kinds of commands.
 #[derive(Debug)]
 pub enum Kind {
     /// Assignments, then words.
     Simple {
-        /// `X=1` in front.
+        /// Assignments `X=1` before the program.
         assignments: Vec<Assignment>,
         /// Program and arguments.
         words: Vec<Argument>,
@@ -71,48 +67,47 @@ pub enum Kind {
     Subshell(Script),
     /// `if`, `elif`, `else`.
     If {
-        /// Condition and body.
+        /// Pairs of condition and body.
         arms: Vec<(Script, Script)>,
-        /// Without condition.
+        /// Body of `else`.
         otherwise: Option<Script>,
     },
     /// `while` and `until`.
     Loop {
-        /// Checked before every round.
+        /// Condition before every round.
         condition: Script,
-        /// Runs until the condition holds instead of while it does.
+        /// Set if it runs until the condition holds instead of while it does.
         until: bool,
-        /// What is repeated.
+        /// Repeated body.
         body: Script,
     },
     /// `for x in …` and `select`.
     For {
-        /// The variable.
+        /// Name of the variable.
         variable: String,
-        /// Absent means the positional parameters.
+        /// Items of the loop; `None` for the positional parameters.
         words: Option<Vec<Word>>,
-        /// What is repeated.
+        /// Repeated body.
         body: Script,
     },
     /// `for ((…;…;…))`.
     ArithmeticFor {
         /// The three expressions, one after the other.
         expressions: Vec<Word>,
-        /// What is repeated.
+        /// Repeated body.
         body: Script,
     },
     /// `case`.
     Case {
-        /// What is compared.
+        /// Word that is compared.
         subject: Word,
-        /// With what.
+        /// Arms with their patterns.
         arms: Vec<Arm>,
     },
     /// A definition; nothing runs yet.
     Function {
-        /// Its name.
         name: String,
-        /// What runs when it is called.
+        /// Command that runs on a call.
         body: Rc<Command>,
     },
     /// `[[ … ]]`: the words in it are expanded.
@@ -121,9 +116,9 @@ pub enum Kind {
     Arithmetic(Word),
     /// `coproc NAME command`.
     Coprocess {
-        /// `COPROC` when absent.
+        /// Name; `COPROC` if absent.
         name: String,
-        /// What runs beside us.
+        /// Command that runs in the background.
         body: std::rc::Rc<Command>,
     },
 }
@@ -131,15 +126,15 @@ pub enum Kind {
 /// One arm of a `case`.
 #[derive(Debug)]
 pub struct Arm {
-    /// Any of them may match.
+    /// Patterns, any of which may match.
     pub patterns: Vec<Word>,
-    /// What runs.
+    /// Body of the arm.
     pub body: Script,
-    /// What comes after it.
+    /// Continuation after the arm.
     pub end: ArmEnd,
 }
 
-/// How an arm of a `case` ends.
+/// Continuation after an arm of a `case`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArmEnd {
     /// `;;`: the end of the `case`.
@@ -153,11 +148,11 @@ pub enum ArmEnd {
 /// A condition in double brackets.
 #[derive(Debug)]
 pub enum Test {
-    /// Both.
+    /// Both conditions.
     And(Box<Self>, Box<Self>),
-    /// One of them.
+    /// One of the conditions.
     Or(Box<Self>, Box<Self>),
-    /// Not.
+    /// The inverse of the condition.
     Not(Box<Self>),
     /// Operator and word.
     Unary(String, Word),
@@ -165,20 +160,20 @@ pub enum Test {
     Binary(String, Word, Word),
 }
 
-/// What can stand among the words of a command.
+/// Argument of a command.
 #[derive(Debug)]
 pub enum Argument {
     /// A word.
     Word(Word),
-    /// `declare X=1`: a word that is an assignment.
+    /// An argument that is an assignment, as in `declare X=1`.
     Assignment(Assignment),
-    /// `<(…)` or `>(…)`.
+    /// A process substitution, `<(…)` or `>(…)`.
     Process {
-        /// `>(…)`: it reads what is written to it.
+        /// Set for `>(…)`, which reads the written data.
         writes: bool,
-        /// What runs.
+        /// Commands that run.
         script: Script,
-        /// `--file=<(…)`: it is the end of the word before it.
+        /// Set if it is the end of the argument before it, as in `--file=<(…)`.
         glued: bool,
     },
 }
@@ -186,13 +181,13 @@ pub enum Argument {
 /// One assignment.
 #[derive(Debug)]
 pub struct Assignment {
-    /// The variable.
+    /// Name of the variable.
     pub name: String,
-    /// `name[index]`.
+    /// Index in `name[index]`.
     pub index: Option<Word>,
-    /// `+=`.
+    /// Set for `+=`.
     pub append: bool,
-    /// What it gets.
+    /// Assigned value.
     pub value: Assigned,
 }
 
@@ -208,26 +203,26 @@ pub enum Assigned {
 /// A redirection.
 #[derive(Debug)]
 pub struct Redirect {
-    /// The descriptor in front, or what the operator means.
+    /// Descriptor in front, or the default of the operator.
     pub descriptor: i32,
-    /// What happens to it.
+    /// Target of the descriptor.
     pub target: Target,
 }
 
-/// Where a descriptor leads.
+/// Target of a descriptor.
 #[derive(Debug)]
 pub enum Target {
-    /// Reads a file.
+    /// A file to read.
     Read(Word),
-    /// Writes a file.
+    /// A file to write.
     Write(Word),
-    /// Writes at the end of a file.
+    /// A file to append to.
     Append(Word),
     /// Another descriptor.
     Duplicate(Word),
     /// Text in the command, with its expansions.
     Here(Word),
-    /// `<<<`, which adds a line end.
+    /// Text of `<<<`, which adds a line end.
     HereString(Word),
     /// The output of a process.
     ReadProcess(Script),
@@ -238,14 +233,13 @@ pub enum Target {
 /// A word before expansion.
 #[derive(Clone, Debug, Default)]
 pub struct Word {
-    /// In order.
     pub pieces: Vec<Piece>,
-    /// Where it stands in the text that was parsed.
+    /// Range in the parsed text.
     pub span: Option<Span>,
 }
 
 impl Word {
-    /// A word that means itself.
+    /// Creates a word without expansions.
     pub fn literal(text: &str) -> Self {
         Self {
             pieces: vec![Piece::Quoted(text.to_owned())],
@@ -259,46 +253,45 @@ impl Word {
 pub enum Piece {
     /// Unquoted text; `*`, `?` and `[` are active.
     Text(String),
-    /// Text that means itself.
+    /// Literal text.
     Quoted(String),
     /// Expansions that are not split.
     Double(Vec<Self>),
-    /// `~` and what follows up to the slash.
+    /// `~` and the text up to the slash.
     Tilde(String),
     /// `$X` and `${…}`.
     Parameter(Box<Parameter>),
     /// `$(…)` and backquotes.
     Command(Rc<Script>),
-    /// `$((…))`; the text may hold further expansions.
+    /// `$((…))`; the text may contain further expansions.
     Arithmetic(Rc<Word>),
-    /// Something the parser gave up on.
+    /// A part that the parser could not parse.
     Opaque,
 }
 
-/// A parameter and what is done with it.
+/// A parameter and its operation.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// Whose value.
+    /// Subject of the expansion.
     pub subject: Subject,
-    /// `${!X}`.
+    /// Set for `${!X}`.
     pub indirect: bool,
-    /// What is done with it.
     pub operation: Operation,
 }
 
-/// What a parameter expansion names.
+/// Subject of a parameter expansion.
 #[derive(Clone, Debug)]
 pub enum Subject {
     /// `$1`.
     Positional(usize),
     /// `$@` and `$*`.
     All {
-        /// `$*`.
+        /// Set for `$*`.
         joined: bool,
     },
     /// `$#`.
     Count,
-    /// `$?`, `$$` and other numbers that only a run knows.
+    /// `$?`, `$$` and other numbers that are only known at run time.
     Number,
     /// `$0`.
     ShellName,
@@ -308,84 +301,84 @@ pub enum Subject {
     Element(String, Word),
     /// `${a[@]}` and `${a[*]}`.
     Elements {
-        /// The array.
+        /// Name of the array.
         name: String,
-        /// `[*]`.
+        /// Set for `[*]`.
         joined: bool,
     },
 }
 
-/// What `${…}` does.
+/// Operation of `${…}`.
 #[derive(Clone, Debug)]
 pub enum Operation {
     /// The value itself.
     Value,
     /// `:-`, `-`, `:=`, `=`.
     Default {
-        /// With the colon: empty counts as unset.
+        /// Set for the form with a colon, in which an empty value counts as unset.
         empty_counts: bool,
-        /// `=`: the variable keeps it.
+        /// Set for `=`, which assigns the default.
         assigns: bool,
         /// The default.
         word: Word,
     },
     /// `:+`, `+`.
     Alternative {
-        /// With the colon.
+        /// Set for the form with a colon.
         empty_counts: bool,
-        /// Used when it is set.
+        /// Word that is used if the parameter is set.
         word: Word,
     },
-    /// `:?`, `?`: the text is a message, which is expanded when it is not set.
+    /// `:?`, `?`: the word is a message, which is expanded if the parameter is unset.
     Required(Word),
     /// `#` in front.
     Length,
     /// `#`, `##`.
     RemovePrefix {
-        /// Doubled.
+        /// Set for the doubled form.
         longest: bool,
-        /// What is taken away.
+        /// Pattern that is removed.
         pattern: Word,
     },
     /// `%`, `%%`.
     RemoveSuffix {
-        /// Doubled.
+        /// Set for the doubled form.
         longest: bool,
-        /// What is taken away.
+        /// Pattern that is removed.
         pattern: Word,
     },
     /// `:offset:length`.
     Substring {
-        /// Arithmetic.
+        /// Offset, an arithmetic expression.
         offset: Word,
-        /// Arithmetic.
+        /// Length, an arithmetic expression.
         length: Option<Word>,
     },
     /// `/pattern/replacement`.
     Replace {
-        /// What is looked for.
+        /// Pattern that is replaced.
         pattern: Word,
-        /// What stands there then.
+        /// Replacement text.
         replacement: Word,
-        /// Where.
+        /// Position of the matches.
         place: Place,
     },
     /// `^`, `^^`, `,`, `,,`, `@U`, `@L`, `@u`.
     Case {
-        /// To upper case.
+        /// Set for conversion to upper case.
         upper: bool,
-        /// Every character, not only the first.
+        /// Set if every character is converted, not only the first.
         all: bool,
-        /// Characters that change, when they are named.
+        /// Characters that are converted, if given.
         pattern: Option<Word>,
     },
     /// `@P`: the value is expanded again like a prompt, substitutions included.
     Prompt,
     /// `@E`.
     Escapes,
-    /// `@Q`: quoted, to be read again.
+    /// `@Q`: quoted for the shell.
     Quote,
-    /// `@A`: the command that sets it again.
+    /// `@A`: the command that would set the variable.
     Declared,
     /// `@K`, `@k`: keys and values, quoted.
     Pairs,
@@ -395,7 +388,7 @@ pub enum Operation {
     Names,
 }
 
-/// Where a replacement happens.
+/// Position of a replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At the start.

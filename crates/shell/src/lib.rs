@@ -1,9 +1,10 @@
-//! Reads the text of a shell command into a picture of it, with a second parser as a check: no file, no clock.
+//! Parses a shell command into an intermediate representation, with a second parser as a check: no file, no clock.
 //!
-//! Reading order: [`value`] (what is known of a text), [`words`] (lists of names), [`ir`] (the picture), [`lower`] (the first parser, and the only place that knows it), [`second`]
-//! (the second opinion, compared with [`names`]), [`bodies`] (texts of here-documents, which are taken out first), [`limit`] (what is too deep or too long to be parsed at all),
-//! `plain` (what needs no parser), `retry` (what the first parser is told otherwise), [`escape`] (backslashes), [`pattern`] (`*`, `?` and their kin).
-//! Nothing here evaluates.
+//! Reading order: [`value`] (partly known text), [`words`] (lists of names), [`ir`] (the intermediate
+//! representation), [`lower`] (the first parser, and the only module that uses it), [`second`] (the second opinion,
+//! compared with [`names`]), [`bodies`] (texts of here-documents, which are removed first), [`limit`] (limits of the
+//! parsers), `plain` (texts that need no parser), `retry` (texts rewritten for the first parser), [`escape`]
+//! (backslashes), [`pattern`] (`*`, `?` and others). Nothing here evaluates.
 
 pub mod bodies;
 
@@ -31,7 +32,7 @@ pub mod second;
 
 use ir::{Argument, Kind, Piece, Word};
 
-/// Returns the command that a text hands to `eval` word for word: so coding agents wrap what they run.
+/// Returns the literal command that a text passes to `eval`, which is how coding agents wrap their commands.
 #[must_use]
 pub fn evaluated(text: &str) -> Option<String> {
     let script = lower::program(text).ok()?;
@@ -48,7 +49,7 @@ pub fn evaluated(text: &str) -> Option<String> {
     })
 }
 
-/// The text of a word in which nothing is expanded.
+/// Returns the text of a word without expansions.
 fn said(word: &Word) -> Option<String> {
     fn add(pieces: &[Piece], text: &mut String) -> Option<()> {
         for piece in pieces {

@@ -1,43 +1,44 @@
-//! What is not parsed at all, because a parser that recurses could not bear it. One pass over the bytes, no recursion.
+//! Limits of the parsers, which recurse and cannot handle every text. One pass over the bytes, no recursion.
 
-/// Longer texts are not parsed.
+/// Limit of the length of a text.
 pub const MAX_BYTES: usize = 512 * 1024;
 
-/// Deeper nesting of brackets, braces and substitutions is not parsed.
+/// Limit of the nesting of brackets, braces and substitutions.
 const MAX_BRACKETS: usize = 48;
 
-/// More open `((` than this make a parser that tries both readings of each take for ever.
+/// Limit of open `((`: a parser that tries both readings of each takes exponential time.
 const MAX_DOUBLE: usize = 6;
 
-/// More braces that one word opens and does not close make the parser of brace expansion take for ever.
+/// Limit of the braces that one word opens and does not close: the parser of brace expansion takes exponential time.
 const MAX_BRACES: usize = 6;
 
-/// Braces around each other that are no brace expression, or do not end: the parser reads what is in each one twice.
+/// Limit of nested braces that are not a brace expression, or do not end: the parser reads the content of each one
+/// twice.
 const MAX_FAILED_BRACES: usize = 12;
 
-/// The parser of words reads a subscript anew for every form that the expansion around it may have, so each level of
-/// nesting costs twenty times the one before. More subscripts than this that may hold another make a word unreadable.
+/// Limit of the subscripts of a word that may contain another. The parser of words parses a subscript again for every
+/// form that the expansion around it may have, so each level of nesting costs twenty times the one before.
 const MAX_SUBSCRIPTS: usize = 2;
 
-/// Each `${!` inside another doubles the time.
+/// Limit of nested `${!`, each of which doubles the time.
 const MAX_INDIRECT: usize = 8;
 
-/// Longer numbers before a redirection are no descriptors, and the parser would fail on them.
+/// Limit of the digits of a descriptor before a redirection, beyond which the parser would fail.
 const MAX_DIGITS: usize = 9;
 
-/// Longer numbers in a sequence of braces or behind a tilde overflow, and the parser would fail on them.
+/// Limit of the digits in a sequence of braces or behind a tilde: longer numbers overflow, and the parser would fail.
 const MAX_NUMBER: usize = 18;
 
-/// More expansions inside each other, in a text that is not taken apart into tokens, take the parser for ever.
+/// Limit of nested expansions in a text without tokenization, beyond which the parser takes exponential time.
 const MAX_EXPANSIONS: usize = 6;
 
-/// Deeper nesting of compound commands is not parsed.
+/// Limit of the nesting of compound commands.
 const MAX_KEYWORDS: usize = 48;
 
-/// Refuses what is too long.
+/// Checks the length of a text.
 ///
 /// # Errors
-/// Says that it is.
+/// Fails if the text is too long.
 pub fn check_length(text: &str) -> Result<(), &'static str> {
     if text.len() > MAX_BYTES {
         return Err("the text is too long to be analysed");
@@ -45,20 +46,20 @@ pub fn check_length(text: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Refuses what is too long or too deep.
+/// Checks the length and the depth of a text.
 ///
-/// Quotes are not told apart here: a text that only looks deep is refused as well, which is the safe side.
+/// Quotes are not distinguished here: a text that only looks deep is refused as well, which is the safe side.
 ///
 /// # Errors
-/// Says what is too much.
+/// Fails with the exceeded limit.
 pub fn check(text: &str) -> Result<(), &'static str> {
     check_parts(text, true)
 }
 
-/// Refuses what is too deep in a text whose expansions are read and which is no program by itself.
+/// Checks the depth of a text that is expanded and is not a program by itself.
 ///
 /// # Errors
-/// Says what is too much.
+/// Fails with the exceeded limit.
 pub fn check_expanded(text: &str) -> Result<(), &'static str> {
     if !text.contains(['$', '`']) {
         return Ok(());
@@ -67,7 +68,7 @@ pub fn check_expanded(text: &str) -> Result<(), &'static str> {
     check_expansions(text)
 }
 
-/// Passes over what stands in quotes; returns `false` if they do not end, or something in them may have quotes of its own.
+/// Skips a quoted part; returns `false` if it does not end, or may contain further quotes.
 fn passes_plain_quotes(quote: u8, bytes: &mut impl Iterator<Item = u8>) -> bool {
     let mut before = 0_u8;
     for byte in bytes {
@@ -83,11 +84,11 @@ fn passes_plain_quotes(quote: u8, bytes: &mut impl Iterator<Item = u8>) -> bool 
     false
 }
 
-/// Refuses a text with too many expansions inside each other. No tokenizer has seen that they end, and where they do not
-/// the parser tries each reading of one for every reading of the one around it.
+/// Checks the depth of nested expansions. The tokenizer has not verified that they end, and if they do not, the
+/// parser tries each reading of one for every reading of the one around it.
 fn check_expansions(text: &str) -> Result<(), &'static str> {
     let mut open: Vec<bool> = Vec::new();
-    // Whether a bracket that ends is told from one in quotes.
+    // Set if a closing bracket can be distinguished from a quoted one.
     let mut are_quotes_clear = true;
     let mut bytes = text.bytes();
     let mut before = 0_u8;
@@ -125,7 +126,7 @@ fn check_parts(text: &str, is_program: bool) -> Result<(), &'static str> {
     for line in text.split(['\n', ';']) {
         for byte in line.bytes() {
             if byte.is_ascii_lowercase() {
-                // Most bytes; nothing but the traces of what came before changes.
+                // Most bytes; only the trace of the bytes before changes.
                 (before, lead, digits) = (byte, byte, 0);
                 continue;
             }
@@ -184,7 +185,7 @@ fn check_parts(text: &str, is_program: bool) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether a keyword may stand beside this byte.
+/// Returns `true` if a keyword may be next to this byte.
 fn divides(byte: u8) -> bool {
     matches!(
         byte,
@@ -192,7 +193,7 @@ fn divides(byte: u8) -> bool {
     )
 }
 
-/// Whether the parser of words can take this one apart in bearable time.
+/// Returns `true` if the parser of words can parse the word in acceptable time.
 pub fn is_bearable_word(text: &str) -> bool {
     if has_large_number(text) {
         return false;
@@ -206,9 +207,9 @@ pub fn is_bearable_word(text: &str) -> bool {
     subscripts.count() <= MAX_SUBSCRIPTS && text.matches("${!").count() <= MAX_INDIRECT
 }
 
-/// Whether the parser of brace expansion can take this word apart in bearable time.
+/// Returns `true` if the parser of brace expansion can parse the word in acceptable time.
 pub fn is_bearable_braces(word: &str) -> bool {
-    // For each open brace: whether a comma stands in it, and how many failed ones lie in each other inside.
+    // For each open brace: `true` if it contains a comma, and the depth of failed ones inside.
     let mut open = vec![(false, 0_usize)];
     let mut are_quotes_clear = true;
     let mut bytes = word.bytes();
@@ -240,15 +241,16 @@ pub fn is_bearable_braces(word: &str) -> bool {
     unended.saturating_add(inside.unwrap_or_default()) <= MAX_FAILED_BRACES
 }
 
-/// Whether the parser of programs can bear this word where it looks for assignments and elements of arrays: it takes
-/// the subscript apart at once.
+/// Returns `true` if the parser of programs can handle the word as an assignment or an element of an array: it parses
+/// the subscript at once.
 pub fn is_bearable_assignment(word: &str) -> bool {
     let name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let begins = word.bytes().find(|byte| !name(byte)) == Some(b'[');
     !begins || is_bearable_word(word)
 }
 
-/// Whether the parser of words would fail on a number. The tokenizer joins `${ 1` to a word in which `{1` is read.
+/// Returns `true` if the parser of words would fail on a number. The tokenizer joins `${ 1` to a word in which `{1`
+/// is read.
 fn has_large_number(text: &str) -> bool {
     let mut digits = 0_usize;
     let mut lead = 0_u8;
@@ -262,12 +264,12 @@ fn has_large_number(text: &str) -> bool {
     })
 }
 
-/// What stands before a number of a sequence in braces, or of a tilde.
+/// Returns `true` for a byte before a number of a sequence in braces, or of a tilde.
 fn is_before_number(byte: u8) -> bool {
     matches!(byte, b'{' | b'.' | b'~' | b'-' | b'+')
 }
 
-/// Whether the subscript that begins here could hold an expansion with a subscript of its own.
+/// Returns `true` if the subscript that begins here could contain an expansion with its own subscript.
 fn may_hold_another(text: &str, at: usize) -> bool {
     let before = text.as_bytes().get(at.wrapping_sub(1)).copied();
     if !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
@@ -285,7 +287,7 @@ fn may_hold_another(text: &str, at: usize) -> bool {
     !(inside.bytes().all(harmless) || unquoted.is_some_and(without_expansions))
 }
 
-/// Braces of a word that stay open; `${` belongs to another grammar.
+/// Counts the braces of a word that stay open; `${` belongs to another grammar.
 fn open_braces(word: &str) -> usize {
     let mut open = 0_usize;
     let mut before = 0_u8;
@@ -336,7 +338,7 @@ mod tests {
             &"${{ro{,}".repeat(9),
         ] {
             assert!(!is_bearable_braces(word), "{word}");
-            // Does not end in time where the word reaches the parser.
+            // Does not end in time if the word reaches the parser.
             drop(crate::lower::program(&format!("echo {word} >/")));
         }
         let json = format!("'{}'", nested("{\"a\":"));

@@ -1,7 +1,7 @@
-//! The one place that knows brush-parser: its tree becomes our [`ir`](super::ir).
+//! The only module that uses brush-parser: its tree becomes our [`ir`](super::ir).
 //!
-//! Words are taken apart here as well, nested commands included, so that a later stage never parses by chance.
-//! What the parser refuses is an error of this file; it never guesses a meaning.
+//! Words are parsed here as well, nested commands included, so that a later stage never parses by accident. A text
+//! that the parser refuses is an error of this file; it never guesses a meaning.
 
 mod glued;
 mod mended;
@@ -21,13 +21,13 @@ use super::ir::{
 };
 use super::limit;
 
-/// Why a text has no picture.
+/// Reason that a text is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Too deep or too long.
+    /// The text is too deep or too long.
     #[error("{0}")]
     Limit(&'static str),
-    /// Not shell as the parser knows it.
+    /// The parser does not accept the text.
     #[error("the shell parser does not understand it")]
     Syntax,
 }
@@ -35,16 +35,16 @@ pub enum Refused {
 /// Parses a whole program.
 ///
 /// # Errors
-/// It is too deep or too long, or no shell text.
+/// Fails if it is too deep or too long, or not shell text.
 pub fn program(text: &str) -> Result<Script, Refused> {
     Ok(read(text)?.0)
 }
 
-/// Parses a whole program; with it, the text that was parsed, in which here-documents may have no text. There is none
-/// where it can be read in one way only.
+/// Parses a whole program. Also returns the parsed text, in which here-documents may have no text, or `None` if there
+/// is only one way to read it.
 ///
 /// # Errors
-/// It is too deep or too long, or no shell text.
+/// Fails if it is too deep or too long, or not shell text.
 pub fn read(text: &str) -> Result<(Script, Option<Cow<'_, str>>), Refused> {
     limit::check_length(text).map_err(Refused::Limit)?;
     if let Some(script) = super::plain::read(text) {
@@ -53,7 +53,7 @@ pub fn read(text: &str) -> Result<(Script, Option<Cow<'_, str>>), Refused> {
     parsed(text).map(|(script, text)| (script, Some(text)))
 }
 
-/// Parses a whole program, however plain it is.
+/// Parses a whole program with the parser, however plain it is.
 pub(super) fn parsed(text: &str) -> Result<(Script, Cow<'_, str>), Refused> {
     let bodies = Rc::new(Bodies::default());
     let (lowering, parsed) = Lowering::whole(text, &bodies)?;
@@ -64,10 +64,10 @@ pub(super) fn parsed(text: &str) -> Result<(Script, Cow<'_, str>), Refused> {
     }
 }
 
-/// Parses a whole program, one complete command after the other: a long one needs not be held at once.
+/// Parses a whole program, one complete command after the other: a long one need not be held at once.
 ///
 /// # Errors
-/// It is too deep or too long, or no shell text; for a line, that its words are none.
+/// Fails if the text is too deep or too long, or not shell text; a line fails if its words are invalid.
 pub fn lines(text: &str) -> Result<impl Iterator<Item = Result<Script, Refused>>, Refused> {
     limit::check_length(text).map_err(Refused::Limit)?;
     let bodies = Rc::new(Bodies::default());
@@ -83,12 +83,12 @@ pub fn lines(text: &str) -> Result<impl Iterator<Item = Result<Script, Refused>>
     Ok(lines.chain(found))
 }
 
-/// The parser is another project's: where it fails on a text, the text counts as not understood.
+/// Runs the parser, which is third-party code: if it panics, the text counts as not understood.
 fn caught<T>(parse: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(parse)).unwrap_or(Err(Refused::Syntax))
 }
 
-/// Takes one word apart that came as a value, for example the right side of an `export`.
+/// Parses one word that is a value, for example the right side of an `export`.
 pub fn single_word(text: &str) -> Word {
     let bodies = Rc::new(Bodies::default());
     let word = caught(|| {
@@ -102,24 +102,24 @@ pub fn single_word(text: &str) -> Word {
     })
 }
 
-/// Deeper nesting of substitutions in substitutions is not followed.
+/// Limit of the depth of substitutions.
 const MAX_DEPTH: usize = 24;
 
 struct Lowering {
     options: ParserOptions,
-    /// Byte of every character, when the text is not plain ASCII.
+    /// Byte offset of every character, if the text is not plain ASCII.
     bytes: Option<Vec<usize>>,
-    /// Bytes of the text.
+    /// Length of the text in bytes.
     length: usize,
-    /// Where words and redirections touch.
+    /// Positions where words and redirections touch.
     places: glued::Places,
     depth: usize,
-    /// Texts of here-documents that are not in the text.
+    /// Removed texts of here-documents.
     bodies: Rc<Bodies>,
 }
 
 impl Lowering {
-    /// For a text that is no part of another; with it, the text to parse.
+    /// Prepares a text that is not part of another. Also returns the text to parse.
     fn whole<'t>(text: &'t str, bodies: &Rc<Bodies>) -> Result<(Self, Cow<'t, str>), Refused> {
         if !text.is_ascii() && super::bodies::has_marks(text) {
             return Err(Refused::Syntax);
@@ -193,7 +193,7 @@ impl Lowering {
         Ok(Script { items })
     }
 
-    /// The text of a substitution; its positions mean nothing to the outer text.
+    /// Parses the text of a substitution, whose positions mean nothing in the outer text.
     fn nested(&self, text: &str) -> Option<Script> {
         if self.depth >= MAX_DEPTH {
             return None;
@@ -449,7 +449,7 @@ impl Lowering {
             return None;
         }
         let place = place?;
-        // What was added to read the text otherwise is not in it.
+        // A text that was added for another reading is not in it.
         let byte = |index: usize| match &self.bytes {
             None => index.min(self.length),
             Some(bytes) => bytes.get(index).copied().unwrap_or(self.length),
@@ -473,7 +473,8 @@ fn widen(span: &mut Option<Span>, more: Option<Span>) {
     };
 }
 
-/// Only commands carry positions that are shown; those of a nested text would point into the wrong one.
+/// Removes the spans of a nested text, which would point into the wrong one. Only commands carry positions that are
+/// shown.
 fn forget_spans(script: &mut Script) {
     for (_, pipeline) in script.items.iter_mut().flat_map(|item| &mut item.pipelines) {
         for command in &mut pipeline.commands {

@@ -1,4 +1,4 @@
-//! Which programs a script names, wherever in it: what the second opinion is compared with. No recursion.
+//! Program names of a script, at any depth, for the comparison with the second parser. No recursion.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::ir::{
     Word,
 };
 
-/// Words in the place of a program, wherever in the script, as far as they are written plainly.
+/// Returns the words in the position of a program, anywhere in the script, if they are literal.
 pub fn program_words(script: &Script) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();
     let mut scripts: Vec<&Script> = vec![script];

@@ -1,17 +1,16 @@
-//! Shell patterns: `*`, `?`, `[…]`, `@(a|b)` and its kin, with backslashes for characters that mean themselves.
-//! Bounded work.
+//! Shell patterns: `*`, `?`, `[…]`, `@(a|b)` and similar ones, with backslashes for literal characters. Bounded work.
 
-/// More comparisons than this count as no match.
+/// Limit of comparisons, beyond which there is no match.
 const MAX_STEPS: usize = 200_000;
 
-/// Whether the whole text matches.
+/// Returns `true` if the whole text matches.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     full(&pattern, &text)
 }
 
-/// Whether an unquoted `*` or `?` is in it, or a `[` that is closed: the program `[` is no pattern.
+/// Returns `true` if the pattern has an unquoted `*` or `?`, or a closed `[`: the program `[` is not a pattern.
 pub fn is_active(pattern: &str) -> bool {
     let mut escaped = false;
     let mut open = false;
@@ -51,7 +50,7 @@ fn full(pattern: &[char], text: &[char]) -> bool {
             of = of.saturating_add(1);
             continue;
         }
-        // The last star takes one character more, if there is one.
+        // The last star takes one more character, if there is one.
         match star {
             Some((after, taken)) if taken < text.len() => {
                 star = Some((after, taken.saturating_add(1)));
@@ -64,10 +63,10 @@ fn full(pattern: &[char], text: &[char]) -> bool {
     false
 }
 
-/// Longer texts match no pattern with alternatives.
+/// Limit of the length of a text for a pattern with alternatives.
 const MAX_GROUPED: usize = 1000;
 
-/// `@(a|b)` at this place: its sign, its alternatives and how long it is written.
+/// Parses `@(a|b)` at this position: its operator, its alternatives and its length in the pattern.
 fn group(pattern: &[char], at: usize) -> Option<(char, Vec<&[char]>, usize)> {
     let sign = *pattern.get(at)?;
     let escaped = at.checked_sub(1).and_then(|at| pattern.get(at)) == Some(&'\\');
@@ -100,7 +99,7 @@ fn group(pattern: &[char], at: usize) -> Option<(char, Vec<&[char]>, usize)> {
     None
 }
 
-/// The same as [`full`], with alternatives.
+/// Does the same as [`full`], with alternatives.
 fn grouped(pattern: &[char], text: &[char], steps: &mut usize) -> bool {
     *steps = steps.saturating_add(1);
     let Some(first) = pattern.first() else {
@@ -134,7 +133,7 @@ fn grouped(pattern: &[char], text: &[char], steps: &mut usize) -> bool {
     })
 }
 
-/// How many characters of the pattern match the character of the text.
+/// Returns how many characters of the pattern match the character of the text.
 fn one(pattern: &[char], at: usize, text: &[char], of: usize) -> Option<usize> {
     let character = *text.get(of)?;
     match *pattern.get(at)? {
@@ -149,7 +148,7 @@ fn one(pattern: &[char], at: usize, text: &[char], of: usize) -> Option<usize> {
     }
 }
 
-/// Whether the character is in the set, and how long the set is written.
+/// Returns `true` if the character is in the set, and the length of the set in the pattern.
 fn bracket(pattern: &[char], at: usize, character: char) -> Option<(bool, usize)> {
     let mut index = at.saturating_add(1);
     let negated = matches!(pattern.get(index), Some('!' | '^'));
@@ -190,7 +189,7 @@ fn bracket(pattern: &[char], at: usize, character: char) -> Option<(bool, usize)
     }
 }
 
-/// `[:lower:]` in a set: whether it holds the character, and how long it is written.
+/// Evaluates `[:lower:]` in a set: returns `true` if it contains the character, and its length in the pattern.
 fn class(pattern: &[char], at: usize, character: char) -> Option<(bool, usize)> {
     let rest = pattern.get(at.saturating_add(1)..)?;
     if rest.first() != Some(&':') {
@@ -220,7 +219,7 @@ fn class(pattern: &[char], at: usize, character: char) -> Option<(bool, usize)> 
     Some((held, length.saturating_add(4)))
 }
 
-/// The text without the shortest or longest beginning that matches.
+/// Returns the text without the shortest or longest prefix that matches.
 pub fn remove_prefix(text: &str, pattern: &str, longest: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let wanted: Vec<char> = pattern.chars().collect();
@@ -233,7 +232,7 @@ pub fn remove_prefix(text: &str, pattern: &str, longest: bool) -> String {
     chars.iter().skip(found.unwrap_or(0)).collect()
 }
 
-/// The text without the shortest or longest end that matches.
+/// Returns the text without the shortest or longest suffix that matches.
 pub fn remove_suffix(text: &str, pattern: &str, longest: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let wanted: Vec<char> = pattern.chars().collect();
@@ -246,7 +245,7 @@ pub fn remove_suffix(text: &str, pattern: &str, longest: bool) -> String {
     chars.iter().take(found.unwrap_or(chars.len())).collect()
 }
 
-/// The longest match that starts here.
+/// Returns the length of the longest match that starts here.
 fn match_length(pattern: &[char], text: &[char]) -> Option<usize> {
     (0..=text.len())
         .rev()

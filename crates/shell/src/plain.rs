@@ -1,13 +1,13 @@
-//! Texts that can be read in one way only, without the parser: plain words, words in quotes, `;`, `&&`, `||`, `|` and
-//! redirections to files. Most commands are like that. Everything else is left to [`lower`](super::lower), which reads
-//! these texts alike.
+//! Unambiguous texts that need no parser: plain words, words in quotes, `;`, `&&`, `||`, `|` and redirections to
+//! files. Most commands have this form. Everything else is left to [`lower`](super::lower), which reads these texts
+//! with the same result.
 
 use super::ir::{
     Argument, Command, Connector, Item, Kind, Piece, Pipeline, Redirect, Script, Span, Target, Word,
 };
 use super::second::is_grammar;
 
-/// What stands between two words.
+/// Operator between two commands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
     /// `;` or the end.
@@ -17,7 +17,7 @@ enum Sign {
     Pipe,
 }
 
-/// Reads a text; none where there may be another way to read it.
+/// Parses a text; `None` if it may be ambiguous.
 pub(super) fn read(text: &str) -> Option<Script> {
     let mut reader = Reader { text, at: 0 };
     let mut script = Script::default();
@@ -46,13 +46,13 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Passes over blanks; returns `true` at the end.
+    /// Skips blanks; returns `true` at the end.
     fn is_done(&mut self) -> bool {
         self.run(|byte| byte == b' ');
         self.at >= self.text.len()
     }
 
-    /// Passes over such bytes.
+    /// Skips bytes of a kind and returns them.
     fn run(&mut self, is_wanted: impl Fn(u8) -> bool) -> &'t str {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let end = rest.bytes().position(|byte| !is_wanted(byte));
@@ -90,7 +90,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads a command with the sign behind it.
+    /// Reads a command with the operator behind it.
     fn command(&mut self) -> Option<(Command, Sign)> {
         let mut words = Vec::with_capacity(4);
         let mut redirects = Vec::new();
@@ -192,7 +192,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Whether a word is `1`, a plain one.
+/// Returns `true` if a word is a plain `1`.
 fn is_descriptor(word: &Word) -> bool {
     matches!(word.pieces.as_slice(), [Piece::Text(text)] if text == "1")
 }
@@ -201,7 +201,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-./+=:,@%*".contains(&byte)
 }
 
-/// `name=…` and `name+=…`.
+/// Returns `true` for `name=…` and `name+=…`.
 fn is_assignment(word: &str) -> bool {
     let name = word.split_once('=').map(|(name, _)| name);
     let name = name.map(|name| name.strip_suffix('+').unwrap_or(name));
@@ -223,7 +223,7 @@ mod tests {
         "%",
     ];
 
-    /// Compares with what the parser reads; the parser may refuse a text for its size.
+    /// Compares with the result of the parser, which may refuse a text for its size.
     fn compare(text: &str) -> Result<(), TestCaseError> {
         let Some(plain) = read(text) else {
             return Ok(());

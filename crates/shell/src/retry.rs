@@ -1,22 +1,22 @@
-//! What bash reads and the first parser does not, written otherwise.
+//! Rewrites texts that bash accepts and the first parser does not.
 
-/// The same text in a form that the parser knows; none when there is no other.
+/// Returns the same text in a form that the parser supports; `None` if there is no other.
 pub(super) fn otherwise(text: &str) -> Option<String> {
-    // It has no `select`; for us that is a `for`, which has the same words in the same places.
+    // The parser has no `select`; here that is a `for`, which has the same words in the same positions.
     if text.contains("select ") {
         return Some(select_as_for(text));
     }
-    // Nor a loop without an end that has no expressions.
+    // It also has no infinite loop without expressions.
     if text.contains("for ((;;))") {
         return Some(text.replace("for ((;;))", "while true"));
     }
     ended(text)
 }
 
-/// A backslash at the end of a text stands for itself.
+/// Escapes a backslash at the end of a text, which is literal.
 fn ended(text: &str) -> Option<String> {
     let before = text.strip_suffix('\\')?;
-    // Other shells may take it away, which makes another word of the one before.
+    // Other shells may drop it, which changes the word before.
     let alone = before.ends_with([' ', '\t', '\n']);
     alone.then(|| format!("{text}\\"))
 }

@@ -1,6 +1,6 @@
-//! The second opinion: program names that tree-sitter-bash sees.
+//! The second parser: program names that tree-sitter-bash finds.
 //!
-//! It never finds danger and never lifts a doubt. It only says that the first parser may have overlooked a command.
+//! It never finds danger and never removes a doubt. It only detects that the first parser may have missed a command.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -23,13 +23,13 @@ fn bash() -> Option<Parser> {
     Some(parser)
 }
 
-/// Longer texts have no second opinion; the first parser's word stands.
+/// Limit of the length of a text; for a longer one, the first parser decides alone.
 pub const MAX_BYTES: usize = 64 * 1024;
 
-/// Names of programs in command position, written as plain words. The mark of a text that was taken out is none, and
-/// counts as one where it stands in that position.
+/// Returns the names of programs in command position, written as plain words. The mark of a removed text is not one,
+/// but counts as one in that position.
 ///
-/// None when the second parser does not understand the text, or was not asked.
+/// Returns `None` if the second parser does not accept the text, or was not needed.
 pub fn program_names(text: &str) -> Option<BTreeSet<String>> {
     if text.len() > MAX_BYTES || leaves_no_doubt(&without_messages(text)) {
         return None;
@@ -37,8 +37,8 @@ pub fn program_names(text: &str) -> Option<BTreeSet<String>> {
     names_of(text)
 }
 
-/// The text with `"$(cat <<'E'…)"` as one plain word, where the text of the here-document is known to be one: so agents
-/// give a message to a program.
+/// Returns the text with `"$(cat <<'E'…)"` replaced by one plain word, if the text of the here-document is known to
+/// be one: agents pass messages to programs in this form.
 fn without_messages(text: &str) -> Cow<'_, str> {
     const FRONT: &str = "\"$(cat <<'";
     let mut rest = text;
@@ -58,7 +58,7 @@ fn without_messages(text: &str) -> Cow<'_, str> {
     Cow::Owned(without)
 }
 
-/// What stands behind `E'`, the line of a mark, `E` and `)"`.
+/// Returns the text behind `E'`, the line of a mark, `E` and `)"`.
 fn after_message(text: &str) -> Option<&str> {
     let (name, rest) = text.split_once('\'')?;
     let (mark, rest) = rest.strip_prefix('\n')?.split_once('\n')?;
@@ -91,8 +91,9 @@ fn names_of(text: &str) -> Option<BTreeSet<String>> {
     }
 }
 
-/// Plain words between `;`, `&`, `|`, `>` and line ends, words of plain text in quotes, variables by their bare names at
-/// the beginning of a word or in quotes, and loops over words: there is one way to read them, and most commands are like that.
+/// Returns `true` for texts with plain words between `;`, `&`, `|`, `>` and line ends, words of plain text in quotes,
+/// variables by their bare names at the beginning of a word or in quotes, and loops over words: these are
+/// unambiguous, and most commands have this form.
 fn leaves_no_doubt(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" \n;&|>_-./+=:,@%*".contains(&byte);
     let doubtful = |word: &str| GRAMMAR.contains(&word) && !LOOP.contains(&word);
@@ -103,7 +104,7 @@ fn leaves_no_doubt(text: &str) -> bool {
         let begins = std::mem::replace(&mut before, byte) == b' ';
         match (quote, byte) {
             (Some(open), _) if byte == open => quote = None,
-            // A line end would be plain as well, but the tokenizers count lines in quotes in ways of their own.
+            // A line end would be plain as well, but the tokenizers count lines in quotes differently.
             (Some(_), b'\n') => return false,
             (None, b'\'' | b'"') => quote = Some(byte),
             (None | Some(b'"'), b'$')
@@ -121,7 +122,7 @@ fn leaves_no_doubt(text: &str) -> bool {
             .any(doubtful)
 }
 
-/// Words of a loop over words, which nothing else begins or ends with.
+/// Words of a loop over words, with which nothing else begins or ends.
 const LOOP: [&str; 4] = ["for", "in", "do", "done"];
 
 /// Words that begin or divide a compound command.
@@ -130,8 +131,8 @@ const GRAMMAR: [&str; 16] = [
     "in", "select", "function", "coproc",
 ];
 
-/// Whether a name is a word of the grammar, which the second parser takes for a program where it loses its way: no
-/// program of such a name is started without quotes, and none of them acts.
+/// Returns `true` if a name is a grammar word, which the second parser takes for a program after an error: no program
+/// of such a name is started without quotes, and none of them acts.
 pub fn is_grammar(name: &str) -> bool {
     name == "time" || GRAMMAR.contains(&name)
 }
@@ -211,7 +212,7 @@ mod tests {
             // The second parser takes `@a=1` and `-a=1` for assignments; bash and the first do not.
             let marked = |word: &str| word.starts_with(['@', '%', '-']) && word.contains('=');
             prop_assume!(!text.split([' ', ';', '&', '|', '\n']).any(marked));
-            // It ends a descriptor where the others read on, in the name of a file, and begins one inside a word.
+            // It ends a descriptor in the name of a file where the others read on, and begins one inside a word.
             let in_word = |one: char| !" \n;&|>".contains(one);
             let mut numbers = text.match_indices("2>&1");
             let glued = numbers.any(|(at, _)| {

@@ -1,27 +1,27 @@
-//! What is known of a piece of text: the text, and in it the places that stay unknown.
+//! Partly known text: the text, with markers for its unknown parts.
 //!
-//! A place that cannot be known is a single character in the text, a hole, so that `$(npm root)/.bin/gh-pages` still
-//! ends in a name that is known.
+//! An unknown part is a single character in the text, a hole, so that `$(npm root)/.bin/gh-pages` still ends in a
+//! known name.
 
-/// Stands for text that a program, a file or the network would deliver.
+/// Marker for text from a program, a file or the network.
 pub const HOLE: char = '\u{FFFF}';
 
-/// Stands for text of a variable that the command does not assign: whatever the environment holds, usually nothing.
+/// Marker for text of a variable that the command does not assign: the value in the environment, usually empty.
 pub const ENVIRONMENT: char = '\u{FFFE}';
 
-/// All that is not known.
+/// All markers of unknown text.
 const HOLES: [char; 2] = [HOLE, ENVIRONMENT];
 
-/// Longer texts are not followed.
+/// Limit of the length of a text that is followed.
 pub const MAX_TEXT: usize = 256 * 1024;
 
-/// Returns a text of which nothing is known.
+/// Returns a completely unknown text.
 #[must_use]
 pub fn unknown() -> String {
     HOLE.to_string()
 }
 
-/// Returns a part of a text that is not known. A command in it stays visible, because it may be expanded again.
+/// Returns an unknown part of a text. A command in it stays visible, because it may be expanded again.
 #[must_use]
 pub fn part_of(text: &str) -> String {
     match text.contains("$(") || text.contains('`') {
@@ -30,7 +30,7 @@ pub fn part_of(text: &str) -> String {
     }
 }
 
-/// Returns one text after the other. Two holes side by side are one, and a text that grows too long is a hole.
+/// Concatenates texts. Two adjacent holes become one, and a text that grows too long becomes a hole.
 #[must_use]
 pub fn joined(mut left: String, right: &str) -> String {
     let both = left.ends_with(HOLE) && right.starts_with(HOLE);
@@ -45,7 +45,7 @@ pub fn joined(mut left: String, right: &str) -> String {
     left
 }
 
-/// Returns the text if both are the same, and a hole otherwise; of two numbers it is known that it is one.
+/// Returns the text if both are equal, and a hole otherwise; two numbers give an unknown number.
 #[must_use]
 pub fn either(left: &str, right: &str) -> String {
     let is_number = |text: &str| {
@@ -59,20 +59,20 @@ pub fn either(left: &str, right: &str) -> String {
     }
 }
 
-/// Returns `true` if a part of the text is not known.
+/// Returns `true` if a part of the text is unknown.
 #[must_use]
 pub fn has_hole(text: &str) -> bool {
     // All holes begin with this byte, which ordinary commands do not contain.
     text.as_bytes().contains(&0xEF) && text.contains(HOLES)
 }
 
-/// Returns the text with its holes taken as empty.
+/// Returns the text without its holes.
 #[must_use]
 pub fn without_holes(text: &str) -> String {
     text.replace(HOLES, "")
 }
 
-/// Returns the text for people: holes shown as an ellipsis.
+/// Returns the text for people, with holes shown as an ellipsis.
 #[must_use]
 pub fn for_people(text: &str) -> String {
     text.replace(HOLES, "…")

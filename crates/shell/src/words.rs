@@ -1,6 +1,6 @@
-//! Lists of names, written as one text and taken apart when the program is built: looking one up costs no parsing.
+//! Lists of names, written as one string and split at compile time: a look-up costs no parsing.
 
-/// How many words a text has.
+/// Returns the number of words in a string.
 #[expect(
     clippy::indexing_slicing,
     reason = "runs only when the program is built, where a wrong place is an error of the build"
@@ -19,7 +19,7 @@ pub const fn count(text: &str) -> usize {
     words
 }
 
-/// The words of a text, which are divided by blanks.
+/// Returns the words of a string, which are separated by blanks.
 #[expect(
     clippy::indexing_slicing,
     reason = "runs only when the program is built, where a wrong place is an error of the build"
@@ -56,18 +56,19 @@ macro_rules! __names {
 
 pub use crate::__names as names;
 
-/// The shapes of the words of a list, of which there are 256. Most words have none of them, and are not looked for.
+/// Bit set over the 256 shapes of the words of a list. Most other words have none of these shapes, and are not
+/// searched for.
 #[derive(Clone, Copy, Debug)]
 pub struct Shapes([u64; 4]);
 
 impl Shapes {
-    /// No word is in the list yet.
+    /// Creates the set of an empty list.
     #[must_use]
     pub const fn none() -> Self {
         Self([0; 4])
     }
 
-    /// The same with one more word.
+    /// Returns the set with one more word.
     #[must_use]
     #[expect(
         clippy::indexing_slicing,
@@ -79,7 +80,7 @@ impl Shapes {
         self
     }
 
-    /// The same with more words.
+    /// Returns the set with more words.
     #[must_use]
     #[expect(clippy::indexing_slicing, reason = "the place is below the length")]
     pub const fn with_all(mut self, words: &[&str]) -> Self {
@@ -91,7 +92,7 @@ impl Shapes {
         self
     }
 
-    /// Returns `false` if the word is not in the list.
+    /// Returns `false` if the word is certainly not in the list.
     #[must_use]
     pub fn may_hold(&self, word: &str) -> bool {
         let (part, bit) = shape(word.as_bytes());
@@ -99,7 +100,7 @@ impl Shapes {
     }
 }
 
-/// The place of a word among the shapes, by its length and its first and last sign.
+/// Returns the index of a word's shape, by its length and its first and last byte.
 const fn shape(word: &[u8]) -> (usize, u64) {
     let (Some(first), Some(last)) = (word.first(), word.last()) else {
         return (0, 1);
@@ -109,7 +110,7 @@ const fn shape(word: &[u8]) -> (usize, u64) {
     ((sum >> 6) as usize, 1 << (sum & 63))
 }
 
-/// A long list of names that programs are looked for in.
+/// Long list of names with fast look-up of missing ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Names {
     words: &'static [&'static str],
@@ -117,14 +118,14 @@ pub struct Names {
 }
 
 impl Names {
-    /// Takes a list.
+    /// Creates a list.
     #[must_use]
     pub const fn new(words: &'static [&'static str]) -> Self {
         let shapes = Shapes::none().with_all(words);
         Self { words, shapes }
     }
 
-    /// Returns `true` if the word is one of them.
+    /// Returns `true` if the list contains the word.
     #[must_use]
     pub fn contains(&self, word: &str) -> bool {
         self.shapes.may_hold(word) && self.words.contains(&word)

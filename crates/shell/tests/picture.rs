@@ -1,5 +1,5 @@
-//! Texts and the picture that is read from them, written out again in one way: quotes show what is taken literally, braces
-//! what is expanded, and every redirection its descriptor.
+//! Texts and their intermediate representation, printed in one form: quotes show literal text, braces show
+//! expansions, and every redirection has its descriptor.
 
 #![expect(
     clippy::unwrap_used,
@@ -282,7 +282,7 @@ fn parameter(parameter: &Parameter) -> String {
     format!("{indirect}{subject}{operation}")
 }
 
-/// Expects each text to have its picture, and shows all that differ.
+/// Expects each text to have its representation, and shows all that differ.
 fn check(cases: &[(&str, &str)]) {
     let mut wrong = Vec::new();
     for (text, expected) in cases {
@@ -452,7 +452,7 @@ fn redirections() {
 
 #[test]
 fn the_text_of_a_here_document_is_text() {
-    // What would be grammar outside of it.
+    // Text that would be grammar outside of it.
     for inside in [
         "fix: x (see a",
         "it's",

@@ -1,12 +1,12 @@
-//! When an adapter's answer and the general model's say the same: whole, in named fields, or within a tolerance.
+//! Agreement of an adapter's answer with the general model's: as a whole, in named fields, or within a tolerance.
 
 use serde_json::Value;
 
-/// What a sum of tolerance and rounding may add.
+/// Allowance for rounding in a sum with the tolerance.
 const EPSILON: f64 = 1e-9;
 
-/// Returns `true` if both say the same: keys in any order, text without the spaces around it, numbers within `tolerance`
-/// of each other.
+/// Returns `true` if both answers agree: keys in any order, text without surrounding blanks, numbers within
+/// `tolerance` of each other.
 #[must_use]
 pub fn whole(specialist: &Value, general: &Value, tolerance: f64) -> bool {
     match (specialist, general) {
@@ -31,8 +31,8 @@ pub fn whole(specialist: &Value, general: &Value, tolerance: f64) -> bool {
     }
 }
 
-/// Returns `true` if both say the same in these fields, whatever else they say. A field is a key, or keys with dots
-/// between them; one that either lacks says nothing, so they do not agree.
+/// Returns `true` if both answers agree in these fields, whatever else they contain. A field is a key, or keys joined
+/// by dots; a field that either answer lacks does not agree.
 #[must_use]
 pub fn fields(specialist: &Value, general: &Value, names: &[String], tolerance: f64) -> bool {
     if !(specialist.is_object() && general.is_object()) {
@@ -46,7 +46,7 @@ pub fn fields(specialist: &Value, general: &Value, names: &[String], tolerance: 
 }
 
 fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    // A key may hold a dot itself.
+    // A key may contain a dot itself.
     if let Some(found) = value.get(name) {
         return Some(found);
     }

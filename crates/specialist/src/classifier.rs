@@ -1,29 +1,29 @@
-//! How well an input suits an adapter in a role: one independent score a specialist, and whether the input is out of
+//! Fit of an input for an adapter in a role: one independent score per specialist, and a test for inputs out of
 //! distribution.
 
 use serde_json::Value;
 
 use crate::registry::Version;
 
-/// Cosine below which an input is out of distribution, when a version names none.
+/// Cosine below which an input is out of distribution, if the version declares none.
 pub const DEFAULT_OOD_FLOOR: f64 = 0.4;
 
-/// Judges an input for a version. An error means that it could not tell; the gate then fails open.
+/// Judge of an input for a version. On an error the gate fails open.
 pub trait Classifier {
-    /// Whether the input is unlike what the version was examined on.
+    /// Returns `true` if the input is unlike the inputs of the version's exam.
     ///
     /// # Errors
-    /// It cannot be told, and why.
+    /// Fails with the reason if that is unknown.
     fn is_ood(&self, role: &str, input: &Value, version: &Version) -> Result<bool, String>;
 
-    /// How well the version suits the input, from 0 to 1.
+    /// Returns how well the version suits the input, from 0 to 1.
     ///
     /// # Errors
-    /// It cannot be told, and why.
+    /// Fails with the reason if that is unknown.
     fn score(&self, role: &str, input: &Value, version: &Version) -> Result<f64, String>;
 
-    /// Both for several versions, in their order, with one look at the input. An input that is out of distribution needs
-    /// no score.
+    /// Judges the input for several versions, in their order, and reads it once. An input that is out of distribution
+    /// needs no score.
     fn judge(&self, role: &str, input: &Value, versions: &[&Version]) -> Vec<Verdict> {
         let one = |version: &&Version| match self.is_ood(role, input, version) {
             Err(why) => Verdict::OodUnknown(why),
@@ -37,36 +37,36 @@ pub trait Classifier {
     }
 }
 
-/// What is found out about a version and an input.
+/// Verdict on a version and an input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// There is a score.
+    /// The input has a score.
     Scored(Fit),
     /// The input is out of distribution.
     Unfamiliar(Option<Familiarity>),
-    /// The selector is there and cannot be used, and why.
+    /// The selector exists but cannot be used, with the reason.
     Damaged(String),
-    /// Nothing was learned about the version yet; what to do next.
+    /// Nothing was learned about the version yet; with the next step.
     NotTrained(String),
-    /// Whether the input is out of distribution cannot be told, and why.
+    /// The test for out of distribution failed, with the reason.
     OodUnknown(String),
-    /// There is no score, and why.
+    /// The score failed, with the reason.
     ScoreUnknown(String),
 }
 
-/// How well a version suits an input.
+/// Fit of a version for an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
-    /// The probability that its answer is acceptable.
+    /// Probability that its answer is acceptable.
     pub score: f64,
-    /// What its answer is worth on average; among versions that may answer, the one that is worth most does.
+    /// Expected reward of its answer; among the versions that may answer, the one with the highest reward does.
     pub reward: f64,
-    /// How familiar the input is, where that is measured.
+    /// Familiarity of the input, if it is measured.
     pub familiarity: Option<Familiarity>,
 }
 
 impl Fit {
-    /// A score that is its own worth.
+    /// Returns a fit whose reward is its score.
     #[must_use]
     pub fn plain(score: f64) -> Self {
         Self {
@@ -77,16 +77,17 @@ impl Fit {
     }
 }
 
-/// How familiar an input is.
+/// Familiarity of an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Familiarity {
-    /// The share of its words that were met before.
+    /// Share of its words that were seen before.
     pub share: f64,
-    /// The share from which on it is familiar.
+    /// Share from which it is familiar.
     pub from: f64,
 }
 
-/// Compares the caller's `input.embedding` with the version's `exam_centroid`. Without both, everything is out of distribution.
+/// Classifier that compares the caller's `input.embedding` with the version's `exam_centroid`. Without both,
+/// everything is out of distribution.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Embedding;
 
@@ -102,14 +103,14 @@ impl Classifier for Embedding {
 }
 
 impl Embedding {
-    /// Whether it can compare at all: the caller's vector and the version's are there and have one length.
+    /// Returns `true` if the vectors of the caller and of the version exist and have the same length.
     #[must_use]
     pub fn compares(input: &Value, version: &Version) -> bool {
         similarity(input, version).is_some()
     }
 }
 
-/// The cosine, when both vectors are there and have one length.
+/// Returns the cosine, if both vectors exist and have the same length.
 fn similarity(input: &Value, version: &Version) -> Option<f64> {
     let centroid = version.exam_centroid.as_deref()?;
     let list = input.get("embedding")?.as_array()?;
@@ -120,7 +121,7 @@ fn similarity(input: &Value, version: &Version) -> Option<f64> {
     Some(cosine(&embedding?, centroid))
 }
 
-/// The cosine of the angle between two vectors; 0 when one has no direction.
+/// Returns the cosine of the angle between two vectors; 0 if one has no direction.
 #[must_use]
 pub fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let (mut dot, mut aa, mut bb) = (0.0, 0.0, 0.0);
@@ -131,7 +132,7 @@ pub fn cosine(a: &[f64], b: &[f64]) -> f64 {
     }
     let norm = (aa * bb).sqrt();
     let cosine = dot / norm;
-    // Numbers beyond all measure have no direction either.
+    // Numbers out of range have no direction either.
     if norm == 0.0 || !cosine.is_finite() {
         0.0
     } else {

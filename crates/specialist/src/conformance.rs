@@ -1,7 +1,7 @@
-//! The role that judges tool calls where nothing can be proved: what it is asked, and what its verdict means.
+//! The role that judges tool calls that cannot be proved: the question, and the meaning of its verdict.
 //!
-//! A call is asked about only after everything computable has passed. Whatever is not clearly a verdict abstains; there is
-//! no verdict that blocks.
+//! A call is sent to the role only after every computable check has passed. An answer that is not clearly a verdict
+//! abstains; there is no verdict that blocks.
 
 use serde_json::{Map, Value, json};
 
@@ -9,22 +9,22 @@ use crate::classifier::{Classifier, Embedding};
 use crate::registry::Version;
 use crate::shadow;
 
-/// The role's name.
+/// Name of the role.
 pub const ROLE: &str = "Tool-Call Conformance";
 
-/// What is thought of a call.
+/// Verdict on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It keeps the contract.
+    /// The call keeps the contract.
     Conformant,
-    /// It does not.
+    /// The call breaks the contract.
     Nonconformant,
-    /// Nobody can tell.
+    /// The verdict is unknown.
     Abstain,
 }
 
 impl Verdict {
-    /// As a backend writes it, bare or under `verdict`. Anything else abstains.
+    /// Parses the answer of a backend, bare or under `verdict`. Anything else abstains.
     #[must_use]
     pub fn read(answer: &Value) -> Self {
         match unwrapped(answer).as_str() {
@@ -39,7 +39,7 @@ fn unwrapped(answer: &Value) -> &Value {
     answer.get("verdict").unwrap_or(answer)
 }
 
-/// Whether two verdicts agree; one that abstains agrees and disagrees with nobody.
+/// Returns whether two verdicts agree, or `None` if one of them abstains.
 #[must_use]
 pub fn agree(specialist: &Value, claude: &Value) -> Option<bool> {
     let (one, other) = (unwrapped(specialist), unwrapped(claude));
@@ -50,7 +50,7 @@ pub fn agree(specialist: &Value, claude: &Value) -> Option<bool> {
     shadow::same(one, other)
 }
 
-/// What the specialist is asked: the tool's contract as it is written, and the call.
+/// Returns the question for the specialist: the tool's contract as written, and the call.
 #[must_use]
 pub fn question(tool: &str, contract: &Value, call: &Value, intent: Option<&str>) -> Value {
     let empty = json!([]);
@@ -88,7 +88,7 @@ pub fn question(tool: &str, contract: &Value, call: &Value, intent: Option<&str>
     Value::Object(question)
 }
 
-/// The parameters as one object keyed by their names.
+/// Returns the parameters as one object keyed by their names.
 fn by_name(params: &Value) -> Value {
     let list = params.as_array().into_iter().flatten();
     let named = list.filter_map(|param| {
@@ -99,13 +99,13 @@ fn by_name(params: &Value) -> Value {
     Value::Object(named.collect())
 }
 
-/// Judges inputs of this role. A version without a centroid was not examined on inputs that could be compared, so its
-/// inputs are not tested; with one it is as for every other role.
+/// Classifier for this role. A version without a centroid was not examined on comparable inputs, so its inputs are
+/// not tested; with one, they are tested as for every other role.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling;
 
 impl Ceiling {
-    /// Whether the two tests of the input are left out.
+    /// Returns `true` if the two tests of the input are left out.
     #[must_use]
     pub fn skips(version: &Version) -> bool {
         version.exam_centroid.is_none()
@@ -122,7 +122,7 @@ impl Classifier for Ceiling {
 
     fn score(&self, role: &str, input: &Value, version: &Version) -> Result<f64, String> {
         if Self::skips(version) {
-            // The lowest that routes: nothing is claimed about the input.
+            // The lowest score that routes: it claims nothing about the input.
             return Ok(version.gate_threshold);
         }
         Embedding.score(role, input, version)

@@ -1,6 +1,6 @@
-//! The contract with a backend: what is asked, and what counts as an answer. The bytes travel elsewhere.
+//! Contract with a backend: the request, and the conditions of a valid answer. The transport is elsewhere.
 //!
-//! A backend proves that it served the pinned adapter by echoing its id, and the base model where it tells one. The
+//! A backend proves that it served the pinned adapter by echoing its id, and the base model if it reports one. The
 //! checks have an order, and the first that fails names the error.
 
 use serde_json::{Map, Value, json};
@@ -8,29 +8,29 @@ use serde_json::{Map, Value, json};
 use crate::registry::{Contract, Entry, Version};
 use crate::text::head;
 
-/// What a backend is asked.
+/// Request to a backend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// The base address, as the registry has it.
+    /// Base address from the registry.
     pub backend_url: String,
     /// Further addresses that serve the same adapter.
     pub backend_urls: Vec<String>,
-    /// Which language it speaks.
+    /// Protocol of the backend.
     pub contract: Contract,
-    /// The pin.
+    /// Id of the pinned adapter.
     pub adapter_id: String,
-    /// What the pin sits on.
+    /// Base model of the adapter.
     pub base_model: String,
-    /// The variable that holds its bearer token.
+    /// Environment variable with its bearer token.
     pub auth_env: Option<String>,
-    /// Its own time limit.
+    /// Time limit of the backend, if it has its own.
     pub timeout_ms: Option<u64>,
-    /// The body to send.
+    /// Body of the request.
     pub body: Value,
 }
 
 impl Call {
-    /// Asks a version about an input.
+    /// Creates a request to a version about an input.
     #[must_use]
     pub fn new(entry: &Entry, version: &Version, input: &Value, trace_id: &str) -> Self {
         let body = match entry.contract {
@@ -61,7 +61,7 @@ impl Call {
         }
     }
 
-    /// Every base address that serves the adapter, each once, the registry's first.
+    /// Returns every base address that serves the adapter, each once, the registry's first.
     #[must_use]
     pub fn addresses(&self) -> Vec<&str> {
         let mut all = vec![self.backend_url.as_str()];
@@ -73,8 +73,8 @@ impl Call {
         all
     }
 
-    /// Adds what the client says beside its input: its system text before the message, its settings beside it. Only chat
-    /// completions have a place for either.
+    /// Adds the client's extras to its input: its system text before the message, its settings beside it. Only chat
+    /// completions support either.
     pub fn beside(&mut self, system: Option<&str>, settings: &Map<String, Value>) {
         let body = self.body.as_object_mut();
         let Some(body) = body.filter(|_| self.contract == Contract::OpenAi) else {
@@ -87,7 +87,7 @@ impl Call {
         body.extend(settings.clone());
     }
 
-    /// The address of the call at one of the base addresses.
+    /// Returns the URL of the call at one of the base addresses.
     #[must_use]
     pub fn url(&self, base: &str) -> String {
         let base = base.trim_end_matches('/');
@@ -99,7 +99,7 @@ impl Call {
     }
 }
 
-/// Text as it is, anything else as JSON; a text beside an embedding is the text.
+/// Returns text as it is, anything else as JSON; for a text beside an embedding, the text.
 fn input_text(input: &Value) -> String {
     match input {
         Value::String(text) => text.clone(),
@@ -111,62 +111,61 @@ fn input_text(input: &Value) -> String {
     }
 }
 
-/// What came back over the wire.
+/// Result of the transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wire {
-    /// An answer: status and body.
+    /// A complete response.
     Answer {
         /// The HTTP status.
         status: u16,
-        /// The body, unread.
+        /// Raw body.
         body: Vec<u8>,
     },
-    /// An answer whose body broke off, was too long or came too late.
+    /// A response whose body broke off, was too long or came too late.
     Broken {
         /// The HTTP status.
         status: u16,
-        /// What happened.
+        /// Description of the failure.
         why: String,
     },
-    /// The time was over before there was an answer.
+    /// No response within the time limit.
     Timeout,
-    /// There was no answer.
+    /// No response, with the reason.
     Failed(String),
 }
 
-/// An answer that counts.
+/// Valid answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
-    /// The verdict.
     pub verdict: Value,
-    /// The backend's own score, from 0 to 1; informational. Another number is none.
+    /// The backend's own score, from 0 to 1; informational. A number out of range is dropped.
     pub score: Option<f64>,
-    /// The echo.
+    /// Echoed id of the adapter.
     pub adapter_id: String,
-    /// The base model, where it was told.
+    /// Base model, if the backend reported it.
     pub base_model: Option<String>,
-    /// How long it took, as the backend says where it says so.
+    /// Duration by the backend, or our own measurement if it reports none.
     pub duration_ms: f64,
-    /// How long it took, as we measured it.
+    /// Duration as we measured it.
     pub wire_ms: f64,
-    /// The tokens that it used, where it told them.
+    /// Tokens that were used, if the backend reported them.
     pub usage: Option<Usage>,
 }
 
-/// More tokens than this are no count of any model.
+/// Limit of a plausible token count.
 pub const MAX_TOKENS: u64 = 1 << 32;
 
 /// Tokens of one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens in.
+    /// Number of input tokens.
     pub input: u64,
-    /// Tokens out.
+    /// Number of output tokens.
     pub output: u64,
 }
 
 impl Usage {
-    /// Reads the `usage` of an answer, under the names of chat completions or of messages and responses.
+    /// Parses the `usage` of an answer, under the names of chat completions or of messages and responses.
     #[must_use]
     pub fn read(usage: &Value) -> Option<Self> {
         let number = |names: [&str; 2]| {
@@ -181,19 +180,19 @@ impl Usage {
     }
 }
 
-/// An answer that does not count.
+/// Reason that an answer is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallError {
-    /// Its name.
+    /// Name of the error.
     pub error: String,
-    /// In words.
+    /// Description of the error.
     pub detail: String,
-    /// The HTTP status; 0 when there was none.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
 }
 
 impl CallError {
-    /// An error before anything was sent.
+    /// Creates an error from before the request was sent.
     #[must_use]
     pub fn early(error: &str, detail: impl Into<String>) -> Self {
         Self {
@@ -204,10 +203,10 @@ impl CallError {
     }
 }
 
-/// Whether a call is possible at all: the first two checks.
+/// Runs the first two checks, which decide if a call is possible at all.
 ///
 /// # Errors
-/// There is no address, or no pin.
+/// Fails if there is no address, or no pin.
 pub fn precheck(call: &Call) -> Result<(), CallError> {
     if call.backend_url.trim_matches('/').is_empty() {
         return Err(CallError::early(
@@ -224,10 +223,10 @@ pub fn precheck(call: &Call) -> Result<(), CallError> {
     Ok(())
 }
 
-/// Judges what came back, in the order of the contract. `wire_ms` is what we measured.
+/// Checks a response in the order of the contract. `wire_ms` is our own measurement.
 ///
 /// # Errors
-/// The answer does not count.
+/// Fails if the answer is invalid.
 pub fn judge(call: &Call, wire: &Wire, wire_ms: f64) -> Result<Answered, CallError> {
     let (status, body) = received(wire)?;
     let fail = |error: &str, detail: String| CallError {
@@ -315,7 +314,7 @@ fn received(wire: &Wire) -> Result<(u16, &[u8]), CallError> {
     }
 }
 
-/// Tool output where there is one, else the message's content; either is read as JSON when it is.
+/// Returns the tool output if there is one, else the message's content; either is parsed as JSON if possible.
 fn openai_verdict(body: &Value) -> Option<Value> {
     let message = body.get("choices")?.get(0)?.get("message")?;
     let called = message
@@ -326,13 +325,13 @@ fn openai_verdict(body: &Value) -> Option<Value> {
     Some(read_text(said))
 }
 
-/// JSON when it parses as JSON, text otherwise.
+/// Parses text as JSON, or returns it as a string.
 #[must_use]
 pub fn read_text(text: &str) -> Value {
     serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-/// As receipts write a call.
+/// Returns the form of a call in receipts.
 #[must_use]
 pub fn to_json(result: &Result<Answered, CallError>) -> Value {
     let mut object = Map::new();
@@ -364,7 +363,7 @@ pub fn to_json(result: &Result<Answered, CallError>) -> Value {
     Value::Object(object)
 }
 
-/// A whole number without its `.0`.
+/// Returns a whole number without its `.0`.
 fn number(value: f64) -> Value {
     let rounded = (value * 1000.0).round() / 1000.0;
     let text = format!("{rounded}");

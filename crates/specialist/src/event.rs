@@ -1,4 +1,4 @@
-//! Lines of the events log and of the probe log, written and read. History is appended to and never edited.
+//! Events log and probe log: their lines, written and parsed. History is appended to and never edited.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use crate::shadow::{Judgement, Pair, Settings};
 use crate::state::{Halt, State};
 
-/// What happened.
+/// Kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A version entered.
+    /// A version was registered.
     Register,
     /// A version's level was raised.
     Certify,
@@ -26,11 +26,11 @@ pub enum Kind {
     Halt,
     /// A halt was lifted.
     ClearHalt,
-    /// Somebody tried to certify.
+    /// A certification was attempted.
     CertificationAttempt,
-    /// A version was taken out.
+    /// A version was withdrawn.
     Withdraw,
-    /// A version is tried on a share of the inputs, or no longer is.
+    /// A canary started or ended: a version that is tried on a share of the inputs.
     Canary,
     /// The versions beside the active one changed.
     Beside,
@@ -43,7 +43,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As the log writes it.
+    /// Returns the name in the log.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,21 +66,20 @@ impl Kind {
     }
 }
 
-/// One event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// What happened, by its name; there may be others than ours.
+    /// Name of the kind; a log may contain unknown ones.
     pub kind: String,
-    /// To which role.
+    /// Role of the event.
     pub role: String,
-    /// When.
+    /// Time of the event.
     pub ts: String,
-    /// The rest.
+    /// Further fields.
     pub data: Value,
 }
 
 impl Event {
-    /// An event of ours.
+    /// Creates an event of a known kind.
     #[must_use]
     pub fn new(kind: Kind, role: &str, ts: &str, data: Value) -> Self {
         Self {
@@ -91,13 +90,13 @@ impl Event {
         }
     }
 
-    /// Whether it is of this kind.
+    /// Returns `true` if the event is of this kind.
     #[must_use]
     pub fn is(&self, kind: Kind) -> bool {
         self.kind == kind.name()
     }
 
-    /// The line, with its end.
+    /// Returns the line with its end.
     #[must_use]
     pub fn line(&self) -> String {
         let value = json!({
@@ -106,7 +105,8 @@ impl Event {
         format!("{value}\n")
     }
 
-    /// A probe on an input, given by its sketch, and its two answers; an empty summary is left out.
+    /// Creates the event of a probe on an input, given by its sketch, with its two answers; an empty summary is left
+    /// out.
     #[must_use]
     pub fn probe(
         (role, version): (&str, &str),
@@ -124,7 +124,7 @@ impl Event {
         Self::new(Kind::ShadowProbe, role, ts, Value::Object(data))
     }
 
-    /// A probe that was due and not made.
+    /// Creates the event of a probe that was due and not made.
     #[must_use]
     pub fn dropped_probe(
         (role, version): (&str, &str),
@@ -136,7 +136,7 @@ impl Event {
         Self::new(Kind::DroppedProbe, role, ts, data)
     }
 
-    /// A halt by the probes.
+    /// Creates the event of a halt by the probes.
     #[must_use]
     pub fn halt(
         (role, version): (&str, &str),
@@ -170,17 +170,17 @@ fn add_summaries(data: &mut Map<String, Value>, pair: &Pair) {
     }
 }
 
-/// A log as it was read.
+/// Parsed log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Log {
-    /// The events, oldest first.
+    /// Events, oldest first.
     pub events: Vec<Event>,
-    /// Numbers of the lines that are no events, counted from 1.
+    /// Numbers of the lines that are not events, counted from 1.
     pub damaged: Vec<usize>,
 }
 
 impl Log {
-    /// Reads a log. A line that is no event is skipped, and said.
+    /// Parses a log. A line that is not an event is skipped and counted as damaged.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {
         let mut log = Self::default();
@@ -197,7 +197,7 @@ impl Log {
         log
     }
 
-    /// The events of a role and of these kinds, in order.
+    /// Returns the events of a role and of these kinds, in order.
     pub fn of<'a>(&'a self, role: &'a str, kinds: &'a [Kind]) -> impl Iterator<Item = &'a Event> {
         self.events
             .iter()
@@ -218,10 +218,10 @@ fn read(line: &[u8]) -> Option<Event> {
     })
 }
 
-/// What a lost state must still know: who is halted, and what the probes since the last clearing said.
+/// Rebuilds the part of a lost state that must survive: the halts, and the probes since the last clearing.
 ///
-/// Probes stand in their own log; those of the published tool stand among the events and are older. A clearing stands in
-/// both, so that the order within one log is enough.
+/// Probes have their own log; those of the published tool are among the events and are older. A clearing is in both,
+/// so that the order within one log is enough.
 #[must_use]
 pub fn rebuild(events: &Log, probes: &Log, settings: &Settings) -> State {
     let mut state = State::default();

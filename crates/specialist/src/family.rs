@@ -1,23 +1,23 @@
 //! Detection of Claude-family base models (R1): an adapter that Claude checks must not be built on Claude.
 //!
-//! The test errs on the side of refusing. A name is percent-decoded and reduced to its letters, with digits and signs that
-//! look like letters read as such; containing the family's name anywhere refuses it. A name outside ASCII is refused
-//! altogether, because look-alike and invisible characters cannot be told apart by eye. Everything that the reference's
-//! list of substrings refuses is refused here too.
+//! The test errs on the side of refusing. A name is percent-decoded and reduced to its letters, with digits and
+//! symbols that look like letters read as such; containing the family's name anywhere refuses it. A name outside
+//! ASCII is refused altogether, because look-alike and invisible characters cannot be told apart by eye. Everything
+//! that the reference's list of substrings refuses is refused here too.
 
 /// Names of the family.
 const NAMES: [&str; 2] = ["claude", "anthropic"];
 
-/// Whole words that contain a name of the family and are other words.
+/// Whole words that contain a name of the family and are unrelated words.
 const OTHER_WORDS: [&str; 3] = ["claudette", "claudel", "philanthropic"];
 
 /// Model names that are the family's when a number follows (`opus-4-5`); `opus-mt-en-de` is another model.
 const TIERS: [&str; 3] = ["opus", "sonnet", "haiku"];
 
-/// What the reference's list comes down to.
+/// Equivalent of the reference's list.
 const REFERENCE: [&str; 3] = ["claude-", "anthropic/", "anthropic."];
 
-/// Most rounds of percent-decoding; a name that is encoded more often is refused.
+/// Limit of rounds of percent-decoding; a name that is encoded more often is refused.
 const MAX_ROUNDS: usize = 4;
 
 /// Returns why a base model's name is refused, or `None` if it may be a base.
@@ -52,7 +52,7 @@ fn is_family(name: &str) -> bool {
         .any(|name| letters.contains(name) || look_alikes.contains(&read(name)))
 }
 
-/// A tier's name as a word, with a number behind it.
+/// Returns `true` if the name has a tier's name as a word, with a number behind it.
 fn is_tier(name: &str) -> bool {
     let words: Vec<&str> = name
         .split(|char: char| !char.is_ascii_alphanumeric())
@@ -68,7 +68,7 @@ fn is_tier(name: &str) -> bool {
     })
 }
 
-/// The name with each of [`OTHER_WORDS`] replaced by a sign that joins nothing.
+/// Returns the name with each of [`OTHER_WORDS`] replaced by a separator.
 fn without_other_words(name: &str) -> String {
     let mut kept = String::with_capacity(name.len());
     for word in name.split_inclusive(|char: char| !char.is_ascii_alphabetic()) {
@@ -82,14 +82,14 @@ fn without_other_words(name: &str) -> String {
     kept
 }
 
-/// Stands where a word was taken out.
+/// Character in place of a removed word, which joins nothing.
 const SEPARATOR: char = '\u{fffd}';
 
 fn is_kept(char: char) -> bool {
     char.is_ascii_alphabetic() || char == SEPARATOR
 }
 
-/// The letter that a sign is mistaken for. `i` is `l` because a capital `I` is.
+/// Returns the letter that a character resembles. `i` is `l` because a capital `I` is.
 fn look_alike(char: char) -> char {
     match char {
         '1' | 'i' | '|' | '!' => 'l',
@@ -101,7 +101,7 @@ fn look_alike(char: char) -> char {
     }
 }
 
-/// Undoes percent-encoding until nothing is encoded; `None` after too many rounds.
+/// Decodes percent-encoding until nothing is encoded; `None` after too many rounds.
 fn decode(name: &str) -> Option<String> {
     let mut name = name.to_owned();
     for _ in 0..MAX_ROUNDS {
@@ -129,7 +129,7 @@ fn decode_once(name: &str) -> String {
             None => after,
         };
     }
-    // A byte that is no character is outside ASCII either way.
+    // A byte that is not a character is outside ASCII either way.
     String::from_utf8_lossy(&bytes).to_lowercase()
 }
 

@@ -1,6 +1,6 @@
-//! The field log: one line a dispatch, and what the last lines add up to.
+//! The field log: one line per dispatch, and the statistics of the last lines.
 //!
-//! The input is known by its hash. Its text is written only when the person wants that.
+//! The input is known by its hash. Its text is written only if the user enables that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,31 +11,31 @@ use crate::event::{Kind, Log};
 use crate::quota::Source;
 use crate::text::head;
 
-/// Longest text of an input that is kept, in characters.
+/// Limit of the characters kept of an input's text.
 const MAX_INPUT: usize = 4000;
 
-/// Longest label of a verdict, in characters.
+/// Limit of the characters of a verdict's label.
 const MAX_LABEL: usize = 64;
 
-/// Rows from which a test of drift means something.
+/// Least number of rows for a test of drift.
 pub const MIN_SAMPLES: u64 = 100;
 
-/// Answers on either side from which a change of their verdicts means something.
+/// Least number of answers on either side for a change of their verdicts.
 const MIN_DRIFT: u64 = 30;
 
-/// With more different verdicts than this they are texts, not labels.
+/// Number of different verdicts above which they are texts, not labels.
 const MAX_LABELS: usize = 20;
 
-/// The published share of changed verdicts from which an adapter is stale whatever else is said.
+/// Published share of changed verdicts from which an adapter is stale in any case.
 const LARGE_DRIFT: f64 = 0.35;
 
 /// The `mode` of a learning run.
 const LEARNING: &str = "learn";
 
-/// Why a probe was not made when the two answers could not be compared.
+/// Reason of a dropped probe whose two answers could not be compared.
 pub const INCOMPARABLE: &str = "incomparable";
 
-/// Text as it is, else JSON with sorted keys, so that the same input has the same hash.
+/// Returns text as it is, else JSON with sorted keys, so that equal inputs have equal hashes.
 #[must_use]
 pub fn canonical(input: &Value) -> String {
     match input {
@@ -60,35 +60,32 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// A dispatch as the field log tells it.
+/// A dispatch in the field log.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
-    /// The role.
     pub role: &'a str,
-    /// When.
+    /// Time of the dispatch.
     pub ts: &'a str,
-    /// The caller's name for it.
+    /// Id given by the caller.
     pub trace_id: &'a str,
-    /// Its number among the role's dispatches; the order of the lines is that of the answers.
+    /// Number among the role's dispatches; the lines are in the order of the answers.
     pub number: Option<u64>,
-    /// Whether it was a learning run, which says nothing about the traffic.
+    /// Set for a learning run, which says nothing about the traffic.
     pub learning: bool,
-    /// Where the gate sent it.
+    /// Route chosen by the gate.
     pub route: Source,
-    /// Who answered.
+    /// Source of the answer.
     pub source: Source,
-    /// The version that answered or was asked.
+    /// Version that answered or was called.
     pub version: Option<&'a str>,
-    /// The input.
     pub input: &'a Value,
-    /// The answer.
     pub verdict: Option<&'a Value>,
-    /// The backend's score.
+    /// Score by the backend.
     pub score: Option<f64>,
 }
 
 impl Row<'_> {
-    /// The line, with its end; the input's text only with `keep_input`.
+    /// Returns the line with its end; the input's text only with `keep_input`.
     #[must_use]
     pub fn line(&self, keep_input: bool) -> String {
         let text = canonical(self.input);
@@ -132,7 +129,7 @@ impl Row<'_> {
     }
 }
 
-/// A verdict in a word.
+/// Returns a verdict as a short label.
 fn label(verdict: Option<&Value>) -> Option<String> {
     match verdict? {
         Value::Null => None,
@@ -142,48 +139,49 @@ fn label(verdict: Option<&Value>) -> Option<String> {
     }
 }
 
-/// What the last rows of a role add up to.
+/// Statistics of the last rows of a role.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Audit {
-    /// How many rows were looked at.
+    /// Number of rows.
     pub samples: u64,
-    /// How many different inputs.
+    /// Number of different inputs.
     pub distinct_inputs: u64,
-    /// How many the adapter answered.
+    /// Number of rows that the adapter answered.
     pub specialist_served: u64,
-    /// How many the gate gave to an adapter whose answer was not served: none came, or it failed its verifier.
+    /// Number of rows that the gate gave to an adapter whose answer was not served: it was missing, or failed its
+    /// verifier.
     pub not_served: u64,
-    /// How many of the adapter's answers have each verdict.
+    /// Number of the adapter's answers by verdict.
     pub verdicts: BTreeMap<String, u64>,
-    /// How many of the general model's answers have each verdict.
+    /// Number of the general model's answers by verdict.
     pub general_verdicts: BTreeMap<String, u64>,
     /// Mean of the adapter's scores.
     pub mean_score: Option<f64>,
-    /// How many of the adapter's answers were compared with the general model's.
+    /// Number of the adapter's answers that were compared with the general model's.
     pub probes: u64,
-    /// How many of those agreed.
+    /// Number of those that agreed.
     pub agreed: u64,
-    /// How many could not be compared, and say nothing for or against it.
+    /// Number of answers that could not be compared, and count neither way.
     pub incomparable: u64,
-    /// How these rows differ from as many before them; `None` where that cannot be told.
+    /// Difference between these rows and as many before them; `None` if it is unknown.
     pub drift: Option<Drift>,
-    /// The last one.
+    /// Time of the last row.
     pub last_seen: Option<String>,
-    /// Lines that are no rows, among those that were looked at.
+    /// Number of lines in the range that are not rows.
     pub damaged: u64,
 }
 
-/// How the adapter's answers have changed.
+/// Change of the adapter's answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// Half the sum of the differences between the verdicts' shares: 0 when nothing changed, 1 when everything did.
+    /// Half the sum of the differences between the verdicts' shares: 0 if nothing changed, 1 if everything did.
     pub verdicts: f64,
-    /// Mean score now, less the mean score before.
+    /// Mean score now, minus the mean score before.
     pub score: Option<f64>,
 }
 
 impl Drift {
-    /// Whether a person should look.
+    /// Returns `true` if the change is large enough for a review.
     #[must_use]
     pub fn is_large(&self) -> bool {
         self.verdicts >= LARGE_DRIFT
@@ -191,7 +189,8 @@ impl Drift {
 }
 
 impl Audit {
-    /// Adds the last `window` rows of a role's traffic up, learning runs left out. `probes` are the logs in which comparisons stand.
+    /// Sums the last `window` rows of a role's traffic, without learning runs. `probes` are the logs with the
+    /// comparisons.
     #[must_use]
     pub fn of(log: &[u8], probes: &[&Log], role: &str, window: u64) -> Self {
         let mut damaged = 0;
@@ -205,7 +204,7 @@ impl Audit {
         audit
     }
 
-    /// Newest first.
+    /// Sums rows, newest first.
     fn sum(rows: &[Value]) -> Self {
         let mut audit = Self::default();
         let mut inputs = BTreeSet::new();
@@ -240,7 +239,7 @@ impl Audit {
         audit
     }
 
-    /// A comparison belongs to the row of the same moment and name.
+    /// Adds the comparisons. A comparison belongs to the row of the same time and id.
     fn compare(&mut self, rows: &[Value], probes: &[&Log], role: &str) {
         let name = |row: &Value| {
             let text = |key: &str| Some(row.get(key)?.as_str()?.to_owned());
@@ -264,7 +263,7 @@ impl Audit {
         }
     }
 
-    /// Few rows say nothing, and neither do verdicts of which each is its own.
+    /// Returns the drift, or `None` for too few rows or for verdicts that are nearly all different.
     fn drift_to(&self, now: &Self) -> Option<Drift> {
         let count = |audit: &Self| audit.verdicts.values().sum::<u64>();
         let labels: BTreeSet<&String> = self.verdicts.keys().chain(now.verdicts.keys()).collect();
@@ -285,7 +284,7 @@ impl Audit {
         })
     }
 
-    /// `unmonitored` without rows, else `accumulating`.
+    /// Returns `unmonitored` without rows, else `accumulating`.
     #[must_use]
     pub fn state(&self) -> &'static str {
         if self.samples == 0 {
@@ -295,7 +294,7 @@ impl Audit {
         }
     }
 
-    /// Whether there are rows enough for a test.
+    /// Returns `true` if there are enough rows for a test.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.samples >= MIN_SAMPLES
@@ -310,7 +309,7 @@ fn part(some: Option<u64>, all: u64) -> f64 {
     some.unwrap_or_default() as f64 / all.max(1) as f64
 }
 
-/// The last rows of a role's traffic, newest first.
+/// Returns the last rows of a role's traffic, newest first.
 fn last_rows(log: &[u8], role: &str, most: usize, damaged: &mut u64) -> Vec<Value> {
     let mut rows = Vec::new();
     let lines = log.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);

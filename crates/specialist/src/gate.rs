@@ -1,8 +1,8 @@
-//! The gate: may an adapter answer this dispatch, and which one? A pure function; every refusal has a name.
+//! The gate: decides if an adapter may answer a dispatch, and which one. A pure function; every refusal has a name.
 //!
-//! The order is part of the contract: a halt is looked at before all but the entry's existence, the quota before the
-//! input, and whether the input is out of distribution before its score. Any doubt routes to the general model. Each
-//! version that serves the role is weighed by itself; of those that may answer, the one that is worth most does.
+//! The order is part of the contract: a halt is checked before everything but the entry's existence, the quota before
+//! the input, and out of distribution before the score. Any doubt routes to the general model. Each version that
+//! serves the role is weighed by itself; of those that may answer, the one with the highest reward does.
 
 use serde_json::{Value, json};
 
@@ -13,20 +13,20 @@ use crate::role_block::RoleBlock;
 use crate::serving::{Bar, Standing};
 use crate::state::Halts;
 
-/// Why the gate routed as it did.
+/// Reason of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Everything holds.
+    /// Every condition holds.
     Ok,
     /// The role is not registered, or its entry was refused.
     NoRegistryEntry,
     /// The registry cannot be read, or is not valid as a whole.
     RegistryDamaged,
-    /// The registry came with a clone, and nobody has trusted it.
+    /// The registry came with a clone and is not trusted.
     RegistryUntrusted,
     /// The role is halted.
     ShadowProbeHalt,
-    /// The role's own file switches its specialist off.
+    /// The role's own file disables its specialist.
     RoleBlockOff,
     /// The active version is not among the versions.
     RegistryDanglingPointer,
@@ -34,38 +34,38 @@ pub enum Reason {
     NoActiveVersion,
     /// The active version is not certified.
     UncertifiedActiveVersion,
-    /// The active version was taken out.
+    /// The active version was withdrawn.
     VersionWithdrawn,
-    /// The role's own file says something else than the registry.
+    /// The role's own file disagrees with the registry.
     RoleBlockMismatch,
     /// The adapter has served its share.
     QuotaExhausted,
-    /// Whether the input is out of distribution could not be told.
+    /// The test for out of distribution failed.
     OodCheckThrew,
-    /// The version does not take such inputs, by its own manifest.
+    /// The version does not take the input, by its own manifest.
     OutOfScope,
-    /// The selector is there and cannot be used.
+    /// The selector exists but cannot be used.
     SelectorDamaged,
     /// Nothing was learned about the version yet.
     NotTrained,
     /// The input is out of distribution.
     Ood,
-    /// There is no score.
+    /// The score is missing.
     ScoreFnThrew,
-    /// The score is no number from 0 to 1.
+    /// The score is not a number from 0 to 1.
     ScoreInvalid,
     /// The score is too low.
     ScoreBelowThreshold,
-    /// The state could not be read or kept, so nothing may be routed.
+    /// The state could not be read or kept, so routing is not allowed.
     StateUnreadable,
-    /// The store that machines share is away, so nothing may be routed.
+    /// The store that machines share is unreachable, so routing is not allowed.
     StoreUnreachable,
-    /// The backend failed so often in a row that it is left alone for a while.
+    /// The backend failed so often in a row that it is paused.
     CircuitOpen,
 }
 
 impl Reason {
-    /// As receipts write it.
+    /// Returns the name in receipts.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -96,25 +96,23 @@ impl Reason {
     }
 }
 
-/// Where a dispatch goes, and why.
+/// Route of a dispatch, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// Where to.
     pub route: Source,
-    /// Why.
     pub reason: Reason,
-    /// The score, where it came to one.
+    /// The score, or 0 if it was not reached.
     pub score: f64,
-    /// The input was out of distribution.
+    /// Set if the input was out of distribution.
     pub ood: bool,
-    /// The quota had room.
+    /// Set if the quota had room.
     pub quota_ok: bool,
-    /// The reason in words.
+    /// The reason as text.
     pub detail: String,
 }
 
 impl Decision {
-    /// Routes to the general model.
+    /// Creates a decision for the general model.
     #[must_use]
     pub fn open(reason: Reason, detail: impl Into<String>) -> Self {
         Self {
@@ -127,7 +125,7 @@ impl Decision {
         }
     }
 
-    /// As receipts write it.
+    /// Returns the form in receipts.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({
@@ -141,63 +139,60 @@ impl Decision {
     }
 }
 
-/// What the gate is asked.
+/// Input of the gate.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
-    /// The role.
     pub role: &'a str,
     /// The input; text is a JSON string.
     pub input: &'a Value,
-    /// The role's entry, when there is one that may be used.
+    /// Entry of the role, if there is a usable one.
     pub entry: Option<&'a Entry>,
-    /// What the role's own file says.
     pub block: &'a RoleBlock,
-    /// How much of the quota is used.
+    /// Used part of the quota.
     pub quota: View,
-    /// What is halted.
+    /// Halts of the role and its versions.
     pub halts: Halts<'a>,
-    /// Judges the input.
+    /// Classifier of the input.
     pub classifier: &'a dyn Classifier,
-    /// What a version's manifest says of the input.
+    /// Lookup of a version's manifest for the input.
     pub declared: &'a dyn Fn(&Version) -> Declared,
 }
 
-/// What a version's manifest says of an input.
+/// Conditions of a version's manifest for an input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Declared {
-    /// Why the version does not take it.
+    /// Reason that the version does not take the input.
     pub out_of_scope: Option<String>,
-    /// The least score at which the version wants to answer.
+    /// Least score at which the version answers.
     pub least_score: f64,
 }
 
 impl Declared {
-    /// Of a version without a manifest.
+    /// Returns the conditions of a version without a manifest.
     #[must_use]
     pub fn nothing(_: &Version) -> Self {
         Self::default()
     }
 }
 
-/// What the gate found.
+/// Result of the gate.
 #[derive(Clone, Debug)]
 pub struct Weighing<'a> {
-    /// Where the dispatch goes, and why.
+    /// Route of the dispatch, with its reason.
     pub decision: Decision,
-    /// The versions that may answer, the one that is worth most first.
+    /// Versions that may answer, the highest reward first.
     pub admitted: Vec<&'a Version>,
-    /// Every version that serves the role, as far as the gate came to look at them.
+    /// Every version that serves the role, as far as the gate weighed them.
     pub weighed: Vec<Weighed<'a>>,
 }
 
-/// One version, as the gate found it.
+/// Result for one version.
 #[derive(Clone, Debug)]
 pub struct Weighed<'a> {
-    /// The version.
     pub version: &'a Version,
-    /// What the classifier said; nothing when it was not asked.
+    /// Verdict of the classifier; `None` if it did not run.
     pub verdict: Option<Verdict>,
-    /// The gate's word on this version alone.
+    /// Decision of the gate on this version alone.
     pub decision: Decision,
 }
 
@@ -218,12 +213,12 @@ impl std::fmt::Debug for Question<'_> {
     }
 }
 
-/// The gate itself. It holds nothing; what it needs to know is in the question.
+/// The gate itself. It is stateless; all its input is in the question.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gate;
 
 impl Gate {
-    /// Decides. The entry is trusted as it is: what is wrong with a registry is found when it is read.
+    /// Decides a dispatch. The entry is trusted: problems of a registry are found when it is parsed.
     #[must_use]
     pub fn decide(question: Question<'_>) -> Decision {
         Self::weigh(question).decision
@@ -254,7 +249,7 @@ impl Gate {
             .filter(|one| one.decision.route == Source::Specialist)
             .collect();
         admitted.sort_by(|one, other| other.reward().total_cmp(&one.reward()));
-        // Within its share the canary comes before everybody who is worth more.
+        // Within its share the canary comes before every version with a higher reward.
         admitted.sort_by_key(|one| !is_canary(one.version));
         let first = admitted.first().copied().or(weighed.first());
         let nobody = || Decision::open(Reason::NoActiveVersion, "no version may serve");
@@ -265,7 +260,7 @@ impl Gate {
         }
     }
 
-    /// What the input alone decides, for some versions, whether they serve or not.
+    /// Decides by the input alone, for some versions, whether they serve or not.
     #[must_use]
     pub fn suits<'a>(question: Question<'a>, versions: &[&'a Version]) -> Vec<Weighed<'a>> {
         let Question { role, input, .. } = question;
@@ -285,16 +280,16 @@ impl Gate {
         versions.iter().zip(verdicts).map(one).collect()
     }
 
-    /// Whether the quota has room for one more dispatch.
+    /// Checks that the quota has room for one more dispatch.
     ///
     /// # Errors
-    /// It has none.
+    /// Fails if it has no room.
     pub fn quota(entry: &Entry, view: View) -> Result<(), Box<Decision>> {
         quota(entry, view)
     }
 }
 
-/// The canary, where the input is in its share of the role's inputs.
+/// Returns the canary, if the input is in its share of the role's inputs.
 fn canary<'a>(entry: &'a Entry, input: &Value) -> Option<&'a Version> {
     entry.canary.as_ref()?;
     match input.as_str() {
@@ -303,7 +298,7 @@ fn canary<'a>(entry: &'a Entry, input: &Value) -> Option<&'a Version> {
     }
 }
 
-/// Why nobody may serve: the role is halted, or every version that would serve is.
+/// Returns why no version may serve: the role is halted, or every version that would serve is.
 fn halted<'a>(entry: &Entry, halts: Halts<'a>) -> Option<&'a str> {
     if halts.role.is_some() {
         return halts.role;
@@ -343,7 +338,7 @@ fn version<'a>(question: Question<'a>) -> Result<(&'a Entry, &'a Version), Box<D
             return Err(open(Reason::RegistryDanglingPointer, detail));
         }
     };
-    // Halts were looked at; exams were when an operator let the version serve.
+    // Halts were checked before; exams were when an operator let the version serve.
     if let Err(bar) = entry.may_serve(version, &Standing::default()) {
         let id = &version.id;
         let (reason, detail) = match bar {
@@ -382,7 +377,7 @@ fn quota(entry: &Entry, view: View) -> Result<(), Box<Decision>> {
     Err(decision)
 }
 
-/// The version may answer, or why not.
+/// Checks that the version may answer.
 fn suits(
     version: &Version,
     declared: &Declared,

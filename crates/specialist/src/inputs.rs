@@ -1,29 +1,29 @@
-//! Probes counted by their inputs: what a version earns is shown on inputs that differ, so one that comes again, or one that
-//! is alike, counts once. What speaks against a version is counted as it was drawn, see [`crate::shadow`].
+//! Probes counted by their inputs: a version earns only on different inputs, so one that repeats, or one that is
+//! alike, counts once. Evidence against a version counts as it was drawn; see [`crate::shadow`].
 
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 use statistics::sketch;
 
-/// Fewest inputs that are remembered. One that comes again after so many others counts again: by then as many different
-/// ones have been seen.
+/// Least number of inputs that are remembered. One that repeats after so many others counts again: by then as many
+/// different ones were seen.
 const REMEMBERED: usize = 256;
 
-/// What came of probes on different inputs.
+/// Results of probes on different inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
     /// Sketches of the last inputs, oldest first.
     seen: VecDeque<String>,
-    /// How many inputs there were.
+    /// Number of inputs.
     pub total: u64,
-    /// On how many of them the answers agreed, the first time.
+    /// Number of inputs on which the answers agreed the first time.
     pub agreed: u64,
 }
 
 impl Inputs {
-    /// Takes what came of an input, given by its sketch, the first time that one like it is seen. At least `window` inputs
-    /// are remembered.
+    /// Adds the result of an input, given by its sketch, the first time that one like it is seen. At least `window`
+    /// inputs are remembered.
     pub fn push(&mut self, input: &str, agreed: bool, window: u64) {
         let is_known = |known: &String| sketch::are_alike(known, input);
         if input.is_empty() || self.seen.iter().any(is_known) {
@@ -38,18 +38,18 @@ impl Inputs {
         self.agreed = self.agreed.saturating_add(u64::from(agreed));
     }
 
-    /// Forgets what was earned; the inputs stay, so that none counts again.
+    /// Resets the counts; the inputs stay, so that none counts again.
     pub fn forget(&mut self) {
         (self.total, self.agreed) = (0, 0);
     }
 
-    /// As the state writes it.
+    /// Returns the form in the state.
     pub(crate) fn to_json(&self) -> Value {
         json!({ "total": self.total, "agreed": self.agreed, "sketches": self.seen })
     }
 
-    /// As the state has it; an older one has none, and its probes count for nothing that is earned. `None` for what is not
-    /// one.
+    /// Parses the form in the state; an older state has none, and its probes do not count as earned. Returns `None`
+    /// for an invalid value.
     pub(crate) fn read(value: Option<&Value>) -> Option<Self> {
         let Some(value) = value.filter(|value| value.get("seen").is_none()) else {
             return Some(Self::default());

@@ -1,16 +1,16 @@
-//! Certification levels: `L0` is uncertified, `L1` to `L9` are earned. Nothing else is a level.
+//! Certification levels: `L0` is uncertified, `L1` to `L9` are earned. No other text is a level.
 
 use std::fmt;
 
-/// How far a version is certified.
+/// Certification level of a version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level(u8);
 
 impl Level {
-    /// Not certified: may be registered, may not serve.
+    /// Not certified: the version may be registered but may not serve.
     pub const UNCERTIFIED: Self = Self(0);
 
-    /// Reads `L0` to `L9`; another spelling is no level, so that nothing is certified by a slip.
+    /// Parses `L0` to `L9`; another spelling is invalid, so that a typing error certifies nothing.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text.as_bytes() {
@@ -19,25 +19,25 @@ impl Level {
         }
     }
 
-    /// The level of this number; 9 is the highest.
+    /// Returns the level of this number; 9 is the highest.
     #[must_use]
     pub fn of(number: u8) -> Self {
         Self(number.min(9))
     }
 
-    /// The highest one that a certificate names; a higher one is read and not registered.
+    /// Highest level that a certificate names; a higher one is parsed but not registered.
     pub const HIGHEST: Self = Self(5);
 
-    /// From here on a version is stable; below, it is experimental.
+    /// Level from which a version is stable; below, it is experimental.
     pub const STABLE: Self = Self(2);
 
-    /// Whether it is stable.
+    /// Returns `true` if the level is stable.
     #[must_use]
     pub fn is_stable(self) -> bool {
         self >= Self::STABLE
     }
 
-    /// Whether it may serve.
+    /// Returns `true` if a version of this level may serve.
     #[must_use]
     pub fn is_certified(self) -> bool {
         self > Self::UNCERTIFIED

@@ -1,13 +1,13 @@
-//! Decides whether a trained adapter may play a role instead of the general model: no file, no clock, no network.
+//! Decides if a trained adapter may play a role instead of the general model: no file, no clock, no network.
 //!
-//! Reading order: [`level`] and [`family`] (what a version is), [`registry`] (which versions there are), [`serving`] (which of them may serve), [`role_block`]
-//! (what a role's own file says about it), [`quota`] (how much it may serve), [`classifier`] and [`gate`] (may it serve
-//! this one?), [`contract`] (what it is asked and what counts as an answer), [`conformance`] (the role that judges tool calls),
-//! [`shadow`] (does it still agree?), [`state`] (what is remembered), [`event`], [`receipt`] and [`field`] (what is written down), [`pointer`] (who
-//! may be promoted).
+//! Reading order: [`level`] and [`family`] (properties of a version), [`registry`] (the versions), [`serving`]
+//! (conditions of serving), [`role_block`] (the specialist block of a role's own file), [`quota`] (the share that it
+//! may serve), [`classifier`] and [`gate`] (the decision on a dispatch), [`contract`] (requests and valid answers),
+//! [`conformance`] (the role that judges tool calls), [`shadow`] (continued agreement), [`state`] (state between
+//! dispatches), [`event`], [`receipt`] and [`field`] (records), [`pointer`] (promotion).
 //!
-//! The promise: any doubt goes to the general model and has a name; a halt is lifted by a person only; the same input
-//! gives the same answer.
+//! The promise: any doubt goes to the general model and has a name; only a person lifts a halt; the same input gives
+//! the same answer.
 
 pub mod level;
 

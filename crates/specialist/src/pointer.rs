@@ -1,4 +1,4 @@
-//! Moving the pointer: which version may become active. A promotion is earned by comparison, a rollback by history.
+//! Change of the active version. A promotion is earned by comparison, a rollback by history.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::event::{Kind, Log};
 use crate::registry::{Entry, Version};
 use crate::serving::{Bar, Standing};
 
-/// A direction.
+/// Direction of the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// To a version that is to serve.
@@ -16,7 +16,7 @@ pub enum Move {
 }
 
 impl Move {
-    /// The event that records it.
+    /// Returns the kind of event that records it.
     #[must_use]
     pub fn kind(self) -> Kind {
         match self {
@@ -33,139 +33,129 @@ impl Move {
     }
 }
 
-/// What is known about a version that is to become active.
+/// Facts about a version that is to become active.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Versions of the role that were active before.
     pub was_active: BTreeSet<String>,
-    /// What is known of it beside the registry.
+    /// Facts about it outside the registry.
     pub standing: Standing,
-    /// How it compares with the active version on the newest exam that both took.
+    /// Comparison with the active version on the newest exam that both took.
     pub compared: Option<Compared>,
-    /// Whether an operator overrides the exams, and says why.
+    /// Set if an operator overrides the exams with a reason.
     pub forced: bool,
 }
 
-/// Two versions on one exam.
+/// Comparison of two versions on one exam.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compared {
-    /// Whether the version is not worse by more than the margin.
+    /// Set if the version is not worse by more than the margin.
     pub holds: bool,
-    /// The numbers, in words.
+    /// The numbers as text.
     pub said: String,
 }
 
-/// Why a version may not become active.
+/// Reason that a version may not become active.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no such version.
+    /// The version does not exist.
     #[error("R4: role `{role}` has no version `{version}`")]
     UnknownVersion {
-        /// The role.
         role: String,
-        /// What was asked for.
+        /// Name given by the user.
         version: String,
     },
-    /// More than one version is meant.
+    /// Several versions match.
     #[error("role `{role}` has several versions that `{version}` may mean: {}", .ids.join(", "))]
     AmbiguousVersion {
-        /// The role.
         role: String,
-        /// What was asked for.
+        /// Name given by the user.
         version: String,
-        /// Their ids.
+        /// Ids of those versions.
         ids: Vec<String>,
     },
-    /// It is not certified.
+    /// The version is not certified.
     #[error("refusing to {verb} an L0 (uncertified) version: {role}/{version}")]
     Uncertified {
-        /// The role.
         role: String,
-        /// What was asked for.
+        /// Name given by the user.
         version: String,
         /// `promote` or `rollback to`.
         verb: &'static str,
     },
-    /// It was taken out.
+    /// The version was withdrawn.
     #[error("refusing to {verb} a {status} version: {role}/{version}")]
     Withdrawn {
-        /// The role.
         role: String,
-        /// What was asked for.
+        /// Name given by the user.
         version: String,
         /// `deprecated` or `revoked`.
         status: &'static str,
         /// `promote` or `rollback to`.
         verb: &'static str,
     },
-    /// It and the active version took no exam together here, so nothing says which is better.
+    /// The version and the active one took no exam together here, so they cannot be compared.
     #[error(
         "`{role}/{version}` and the active `{active}` took no exam together and cannot be compared"
     )]
     NotCompared {
-        /// The role.
         role: String,
-        /// What was asked for.
+        /// Name given by the user.
         version: String,
-        /// What is active.
+        /// Active version.
         active: String,
     },
-    /// It is worse than the active version.
+    /// The version is worse than the active one.
     #[error("`{role}/{version}` is worse than the active `{active}`: {said}")]
     Worse {
-        /// The role.
         role: String,
-        /// What was asked for.
+        /// Name given by the user.
         version: String,
-        /// What is active.
+        /// Active version.
         active: String,
-        /// The numbers.
+        /// The numbers as text.
         said: String,
     },
-    /// It did not pass its newest exam.
+    /// The version did not pass its newest exam.
     #[error("`{role}/{version}` did not pass its newest exam: {said}")]
     FailedExam {
-        /// The role.
         role: String,
-        /// What was asked for.
+        /// Name given by the user.
         version: String,
-        /// The numbers.
+        /// The numbers as text.
         said: String,
         /// `promote` or `rollback to`.
         verb: &'static str,
     },
-    /// It is halted, was halted since its newest exam, or its certificate is of another backend.
+    /// The version is halted, was halted since its newest exam, or its certificate is of another backend.
     #[error("refusing to {verb} `{role}/{version}`: {bar}")]
     Barred {
-        /// The role.
         role: String,
-        /// What was asked for.
+        /// Name given by the user.
         version: String,
         /// `promote` or `rollback to`.
         verb: &'static str,
-        /// Why.
+        /// The condition that fails.
         bar: Bar,
     },
-    /// It is active already, so there is nothing to try it against.
+    /// The version is active already, so a trial has no reference.
     #[error("`{role}/{version}` is the active version; it cannot be its own canary")]
     OwnCanary {
-        /// The role.
         role: String,
-        /// What was asked for.
+        /// Name given by the user.
         version: String,
     },
-    /// It was never active.
+    /// The version was never active.
     #[error("`{role}/{version}` was never active; a rollback goes back to a version that was")]
     NeverActive {
-        /// The role.
         role: String,
-        /// What was asked for.
+        /// Name given by the user.
         version: String,
     },
-    /// No version is active, so there is nothing to go back from.
+    /// No version is active, so a rollback has no start.
     #[error("role `{0}` has no active version; there is nothing to roll back from")]
     NothingActive(String),
-    /// The active version is the first one, so there is nothing to go back to.
+    /// The active version is the first one, so a rollback has no target.
     #[error(
         "role `{0}` had no other active version before this one; there is nothing to roll back to"
     )]
@@ -176,7 +166,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Returns `true` if `promote --force` overrides it, and a promotion is what was asked for.
+    /// Returns `true` if `promote --force` overrides the refusal and the move is a promotion.
     #[must_use]
     pub fn can_be_forced(&self) -> bool {
         let promote = Move::Promote.verb();
@@ -190,10 +180,10 @@ impl Refusal {
 }
 
 impl Entry {
-    /// Finds a version by its id, by the only id that begins so, or by its model's id.
+    /// Finds a version by its id, by a prefix of exactly one id, or by its model's id.
     ///
     /// # Errors
-    /// No version is meant, or more than one.
+    /// Fails if no version or more than one matches.
     pub fn resolve(&self, named: &str) -> Result<&Version, Refusal> {
         if let Some(version) = self.version(named) {
             return Ok(version);
@@ -217,7 +207,7 @@ impl Entry {
     }
 }
 
-/// Returns the versions of a role that were active at some time, as the events log has it.
+/// Returns the versions of a role that were active at some time, by the events log.
 #[must_use]
 pub fn was_active(log: &Log, role: &str) -> BTreeSet<String> {
     let moves = [Kind::Promote, Kind::Rollback, Kind::Deactivate];
@@ -228,10 +218,10 @@ pub fn was_active(log: &Log, role: &str) -> BTreeSet<String> {
     ids.flatten().collect()
 }
 
-/// The version that would become active.
+/// Returns the version that would become active.
 ///
 /// # Errors
-/// It may not.
+/// Fails if it may not become active.
 pub fn target<'a>(
     entry: &'a Entry,
     version: &str,
@@ -255,10 +245,10 @@ pub fn target<'a>(
     }
 }
 
-/// A version that may serve. What exams say of it an operator may override.
+/// Returns a version that may serve. An operator may override the exams.
 ///
 /// # Errors
-/// It is unknown, or why it may not serve.
+/// Fails if the version is unknown or may not serve.
 pub fn serviceable<'a>(
     entry: &'a Entry,
     version: &str,
@@ -300,7 +290,7 @@ pub fn serviceable<'a>(
     })
 }
 
-/// Whether the exams speak for it; an operator may override them, and nothing else.
+/// Checks that the exams support the version; an operator may override them, and nothing else.
 fn earned(
     facts: &Facts,
     role: String,

@@ -1,11 +1,11 @@
 //! The workload quota: the share of the last dispatches that an adapter may have served.
 //!
-//! The window slides: the next dispatch pushes the oldest of a full window out, so `used` counts the last window − 1. With
-//! that, no stretch of `window` dispatches ever holds more than quota × window served by the adapter.
+//! The window slides: the next dispatch pushes the oldest of a full window out, so `used` counts the last window − 1.
+//! Thus no stretch of `window` dispatches ever holds more than quota × window served by the adapter.
 
 use std::fmt;
 
-/// Who answered a dispatch.
+/// Source of a dispatch's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The adapter.
@@ -15,7 +15,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// As receipts and logs write it.
+    /// Returns the name in receipts and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,17 +31,17 @@ impl fmt::Display for Source {
     }
 }
 
-/// Whose dispatches count against a role's quota.
+/// Dispatches that count against a role's quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// The role's own.
+    /// The dispatches of the role.
     #[default]
     Role,
-    /// Those of all roles together.
+    /// The dispatches of all roles together.
     Fleet,
 }
 
-/// The last dispatches, oldest first, and how many there ever were.
+/// The last dispatches, oldest first, and the number of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     records: Vec<Source>,
@@ -49,7 +49,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window as it was stored. There cannot be more records than dispatches.
+    /// Creates a window from its stored form. There cannot be more records than dispatches.
     #[must_use]
     pub fn new(records: Vec<Source>, dispatched: u64) -> Self {
         let dispatched = dispatched.max(records.len() as u64);
@@ -59,19 +59,19 @@ impl Window {
         }
     }
 
-    /// The records, oldest first.
+    /// Returns the records, oldest first.
     #[must_use]
     pub fn records(&self) -> &[Source] {
         &self.records
     }
 
-    /// How many dispatches there ever were; also the number of the next one.
+    /// Returns the number of all dispatches, which is also the number of the next one.
     #[must_use]
     pub fn dispatched(&self) -> u64 {
         self.dispatched
     }
 
-    /// Adds a dispatch, forgets what is older than the window, and gives the dispatch its number.
+    /// Adds a dispatch, drops records older than the window, and returns the number of the dispatch.
     pub fn push(&mut self, source: Source, window: usize) -> u64 {
         let number = self.dispatched;
         self.dispatched = self.dispatched.saturating_add(1);
@@ -81,7 +81,7 @@ impl Window {
         number
     }
 
-    /// Corrects who answered an earlier dispatch; one that has left the window no longer matters.
+    /// Corrects the source of an earlier dispatch; one that has left the window no longer matters.
     pub fn correct(&mut self, number: u64, source: Source) {
         let back = self.dispatched.saturating_sub(number);
         let place = usize::try_from(back)
@@ -93,14 +93,14 @@ impl Window {
         }
     }
 
-    /// How many of the last `length` dispatches the adapter served.
+    /// Returns how many of the last `length` dispatches the adapter served.
     #[must_use]
     pub fn used(&self, length: usize) -> u64 {
         let tail = self.records.iter().rev().take(length);
         tail.filter(|source| **source == Source::Specialist).count() as u64
     }
 
-    /// What the gate is told before the next dispatch.
+    /// Returns the view of the window for the gate, before the next dispatch.
     #[must_use]
     pub fn view(&self, window: usize) -> View {
         View {
@@ -110,17 +110,17 @@ impl Window {
     }
 }
 
-/// How much of a window is used.
+/// Used part of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     /// Dispatches that the adapter served and that are still in the window when the next one is.
     pub used: u64,
-    /// The window's length.
+    /// Length of the window.
     pub window: u64,
 }
 
 impl View {
-    /// The share after one more dispatch.
+    /// Returns the share after one more dispatch.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,

@@ -1,4 +1,5 @@
-//! The receipt of a dispatch, `roleos-specialist-receipt/v1`: where it went, why, who answered, and what was checked.
+//! The receipt of a dispatch, `roleos-specialist-receipt/v1`: its route, the reason, the source of the answer, and
+//! the checks.
 
 use serde_json::{Map, Value, json};
 
@@ -7,34 +8,33 @@ use crate::gate::Decision;
 use crate::quota::Source;
 use crate::shadow::Shadow;
 
-/// What is written.
+/// Schema of the receipt.
 pub const SCHEMA: &str = "roleos-specialist-receipt/v1";
 
-/// One dispatch, accounted for.
+/// Receipt of one dispatch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Receipt {
-    /// The role.
     pub role: String,
-    /// When.
+    /// Time of the dispatch.
     pub ts: String,
-    /// The caller's name for it.
+    /// Id given by the caller.
     pub trace_id: String,
-    /// Who answered.
+    /// Source of the answer.
     pub source: Source,
-    /// Where the gate sent it, and why.
+    /// Decision of the gate.
     pub decision: Decision,
-    /// The call to the backend, when there was one.
+    /// Call to the backend, if there was one.
     pub call: Option<Result<Answered, CallError>>,
-    /// The probe, when the adapter answered.
+    /// Probe, if the adapter answered.
     pub shadow: Option<Shadow>,
-    /// Why something that had to be kept could not be.
+    /// Reason that a record could not be saved.
     pub persist_error: Option<String>,
-    /// Whether the answer is that no model knew, which is not the general model's word.
+    /// Set if the answer says that no model knew, which is not the general model's answer.
     pub is_unsure: bool,
 }
 
 impl Receipt {
-    /// As it is handed to the caller.
+    /// Returns the form for the caller.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut object = Map::new();

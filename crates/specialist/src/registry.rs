@@ -1,8 +1,8 @@
-//! The registry `roleos-specialist-registry/v1`: which adapters there are for which role, and which one is active.
+//! The registry `roleos-specialist-registry/v1`: the adapters of each role, and the active one.
 //!
-//! [`Registry::parse`] looks at everything and names every problem with its place. What it hands out is what a gate may
-//! use: entries without problems, or none at all when the file as a whole cannot be believed. The document itself is kept
-//! as it was written, so that a change rewrites one value and loses no key that is not ours.
+//! [`Registry::parse`] checks everything and names every problem with its place. It returns the part that a gate may
+//! use: entries without problems, or none at all if the file as a whole cannot be trusted. The document itself is
+//! kept as it was written, so that a change rewrites one value and keeps every unknown key.
 
 use json_schema::unique::Unique;
 use serde_json::{Map, Value, json};
@@ -17,25 +17,25 @@ mod check;
 mod format;
 pub mod problem;
 
-/// The schema that is understood.
+/// Supported schema.
 pub const SCHEMA: &str = "roleos-specialist-registry/v1";
 
-/// The only fallback there is.
+/// The only supported fallback.
 pub const FALLBACK: &str = "claude";
 
-/// What a version gets that names no threshold of its own.
+/// Threshold of a version that declares none.
 pub const DEFAULT_THRESHOLD: f64 = 0.75;
 
-/// What a version gets that names no exam: no exam has this hash.
+/// Exam of a version that declares none: no exam has this hash.
 pub const NO_EXAM: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// What a version gets that names no audit window.
+/// Audit window of a version that declares none.
 pub const DEFAULT_AUDIT_WINDOW: u64 = 200;
 
-/// What a new role gets that names no quota.
+/// Quota of a new role that declares none.
 pub const DEFAULT_QUOTA: f64 = 1.0;
 
-/// The language that a backend speaks.
+/// Protocol of a backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Contract {
     /// `POST <backend_url>/verify`.
@@ -48,41 +48,41 @@ pub enum Contract {
 /// One role and its adapters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The role, unique.
+    /// Unique name of the role.
     pub role: String,
-    /// Where the adapters are served.
+    /// Address that serves the adapters.
     pub backend_url: String,
     /// Largest share of dispatches, above 0 and at most 1.
     pub workload_quota: f64,
-    /// Which version serves.
+    /// Id of the version that serves.
     pub active_version: Option<String>,
-    /// Versions that serve beside the active one, by id, because an operator put them there.
+    /// Ids of the versions that serve beside the active one, by an operator's choice.
     pub beside: Vec<String>,
-    /// The version that is tried on a share of the inputs.
+    /// Version that is tried on a share of the inputs.
     pub canary: Option<Canary>,
-    /// All versions, oldest first as written.
+    /// All versions, in the order of the file.
     pub versions: Vec<Version>,
-    /// Further addresses of the same adapters, tried when the first does not answer.
+    /// Further addresses of the same adapters, tried if the first does not answer.
     pub backend_urls: Vec<String>,
-    /// What the backend speaks.
+    /// Protocol of the backend.
     pub contract: Contract,
-    /// Its own time limit.
+    /// Time limit of the backend, if it has its own.
     pub timeout_ms: Option<u64>,
-    /// The environment variable that holds its bearer token.
+    /// Environment variable with its bearer token.
     pub auth_env: Option<String>,
 }
 
 impl Entry {
-    /// A version by its id.
+    /// Returns a version by its id.
     #[must_use]
     pub fn version(&self, id: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.id == id)
     }
 
-    /// The version that serves; `Ok(None)` when there is none.
+    /// Returns the version that serves; `Ok(None)` if there is none.
     ///
     /// # Errors
-    /// The pointer leads nowhere; the id is handed back.
+    /// Fails with the id if the pointer is dangling.
     pub fn active(&self) -> Result<Option<&Version>, &str> {
         match self.active_version.as_deref() {
             None => Ok(None),
@@ -90,8 +90,8 @@ impl Entry {
         }
     }
 
-    /// Returns the versions that may answer as far as the registry tells: the active one first, then those beside it.
-    /// Without an active version there are none.
+    /// Returns the versions that may answer by the registry: the active one first, then those beside it. Without an
+    /// active version there are none.
     pub fn serving(&self) -> impl Iterator<Item = &Version> {
         let active = self.active_version.as_deref();
         let beside = self.beside.iter().map(String::as_str);
@@ -137,9 +137,9 @@ impl Entry {
 /// A version that is tried on a share of the inputs before it replaces the active one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Canary {
-    /// The version's id.
+    /// Id of the version.
     pub version: String,
-    /// Its share, above 0 and at most 1.
+    /// Share of the inputs, above 0 and at most 1.
     pub share: f64,
 }
 
@@ -158,44 +158,44 @@ impl Canary {
     }
 }
 
-/// One adapter.
+/// One adapter of a role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Version {
-    /// Unique within the role.
+    /// Id, unique within the role.
     pub id: String,
-    /// The pin that the backend must echo.
+    /// Pinned id that the backend must echo.
     pub adapter_id: String,
-    /// The model's own name in logs; the pin when it names none.
+    /// Name of the model in logs; the pin if it has none.
     pub model_id: String,
-    /// Where it is served, when not where the others of its role are.
+    /// Address of this version, if it differs from the role's.
     pub backend_url: Option<String>,
-    /// Further addresses of it, tried when the first does not answer.
+    /// Further addresses of it, tried if the first does not answer.
     pub backend_urls: Vec<String>,
-    /// What the adapter sits on.
+    /// Base model of the adapter.
     pub base_model: String,
-    /// SHA-256 of its weights, where its manifest names it.
+    /// SHA-256 of its weights, if its manifest names it.
     pub weights: Option<String>,
     /// Lowest score that routes to it.
     pub gate_threshold: f64,
-    /// How far it is certified.
+    /// Certification level.
     pub certified_level: Level,
-    /// Whether no evidence on this machine carries its level: another program or a person wrote it down.
+    /// Set if no evidence on this machine supports its level: another program or a person wrote it.
     pub claimed: bool,
-    /// Who certified it elsewhere, as an operator said.
+    /// Certifier elsewhere, as entered by an operator.
     pub certified_by: Option<String>,
-    /// What its level was given for, as [`Entry::subject`] has it; nothing where another program gave it.
+    /// Subject of its level, as by [`Entry::subject`]; `None` if another program set the level.
     pub certified_for: Option<String>,
-    /// Which exam it was scored against.
+    /// Hash of the exam that it was scored against.
     pub exam_hash: String,
-    /// How many dispatches the field audit looks back.
+    /// Number of dispatches in the window of the field audit.
     pub field_audit_window: u64,
-    /// When it entered, as written.
+    /// Time of its registration, as written.
     pub created_at: String,
-    /// The middle of the exam's inputs.
+    /// Centroid of the exam's inputs.
     pub exam_centroid: Option<Vec<f64>>,
     /// Lowest cosine that is not out of distribution.
     pub ood_floor: Option<f64>,
-    /// Why it serves no more, when it does not.
+    /// Status of a version that no longer serves.
     pub withdrawn: Option<Withdrawn>,
 }
 
@@ -208,17 +208,17 @@ impl Version {
     }
 }
 
-/// A version that was taken out: its `status` in the registry.
+/// Status of a withdrawn version in the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withdrawn {
-    /// Something better is there.
+    /// A better version exists.
     Deprecated,
-    /// It must not be loaded.
+    /// The version must not be loaded.
     Revoked,
 }
 
 impl Withdrawn {
-    /// As the registry writes it.
+    /// Returns the name in the registry.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -228,7 +228,7 @@ impl Withdrawn {
     }
 }
 
-/// A registry as far as it can be used.
+/// Usable part of a registry.
 #[derive(Clone, Debug)]
 pub struct Registry {
     document: Value,
@@ -237,7 +237,7 @@ pub struct Registry {
 }
 
 impl Default for Registry {
-    /// Nobody is registered, which is the normal beginning.
+    /// Returns a registry without entries, which is the normal beginning.
     fn default() -> Self {
         Self {
             document: json!({ "schema": SCHEMA, "specialists": [] }),
@@ -248,7 +248,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Reads a registry and looks at all of it.
+    /// Parses a registry and checks all of it.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {
         match serde_json::from_slice(bytes) {
@@ -275,39 +275,39 @@ impl Registry {
         }
     }
 
-    /// Everything that is wrong, in the order of the file.
+    /// Returns all problems, in the order of the file.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Whether nothing is wrong.
+    /// Returns `true` if there is no problem.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// The entries that may be used.
+    /// Returns the usable entries.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The entry of a role, when it may be used.
+    /// Returns the usable entry of a role.
     #[must_use]
     pub fn entry(&self, role: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.role == role)
     }
 
-    /// Returns whether a version says that evidence carries its level.
+    /// Returns `true` if a version claims evidence for its level.
     #[must_use]
     pub fn tells_of_evidence(&self) -> bool {
         let mut versions = self.entries.iter().flat_map(|entry| &entry.versions);
         versions.any(|version| version.certified_level.is_certified() && !version.claimed)
     }
 
-    /// Returns the same registry with every level marked as claimed that is higher than what was earned here, by role and
-    /// version: what a registry says of its own evidence may have come with it.
+    /// Returns the same registry, in which every level above the one that was earned here, by role and version, is
+    /// marked as claimed: the registry's own statement about its evidence may have come with the file.
     #[must_use]
     pub fn with_evidence(mut self, earned: impl Fn(&str, &str) -> Level) -> Self {
         for entry in &mut self.entries {
@@ -318,7 +318,7 @@ impl Registry {
         self
     }
 
-    /// Returns the same registry with every claimed level counted as L0. What is written stays.
+    /// Returns the same registry with every claimed level counted as L0. The document stays as it is.
     #[must_use]
     pub fn without_claims(mut self) -> Self {
         let versions = self
@@ -331,7 +331,7 @@ impl Registry {
         self
     }
 
-    /// Returns whether an entry names this role, refused or not; `None` when the file cannot be read at all.
+    /// Returns `true` if an entry names this role, refused or not; `None` if the file cannot be read at all.
     #[must_use]
     pub fn names(&self, role: &str) -> Option<bool> {
         let list = self.document.get("specialists").and_then(Value::as_array)?;
@@ -339,7 +339,7 @@ impl Registry {
         Some(names.any(|name| name == role))
     }
 
-    /// All versions as they were written, with their roles.
+    /// Returns all versions as they were written, with their roles.
     pub fn all_written(&self) -> impl Iterator<Item = (&str, &Value)> {
         let list = self.document.get("specialists").and_then(Value::as_array);
         list.into_iter().flatten().flat_map(|entry| {
@@ -352,7 +352,7 @@ impl Registry {
         })
     }
 
-    /// A version as it was written, with the keys that are others' business.
+    /// Returns a version as it was written, with its unknown keys.
     #[must_use]
     pub fn written(&self, role: &str, version: &str) -> Option<&Value> {
         self.all_written()
@@ -360,7 +360,7 @@ impl Registry {
             .map(|(_, one)| one)
     }
 
-    /// The problems that keep this role from being served: its own and those of the whole file.
+    /// Returns the problems that keep this role from being served: its own and those of the whole file.
     #[must_use]
     pub fn problems_of(&self, role: &str) -> Vec<Problem> {
         let concerns = |problem: &&Problem| {
@@ -371,7 +371,7 @@ impl Registry {
         self.problems.iter().filter(concerns).cloned().collect()
     }
 
-    /// The file's text: two spaces, a newline at the end, every key where it was.
+    /// Returns the text of the file: two spaces, a newline at the end, every key in its position.
     #[must_use]
     pub fn print(&self) -> String {
         let mut text = serde_json::to_string_pretty(&self.document).unwrap_or_default();
@@ -379,13 +379,14 @@ impl Registry {
         text
     }
 
-    /// The same registry with another active version of a role. The result may have problems; look before saving.
+    /// Returns the same registry with another active version of a role. The result may have problems; check before
+    /// saving.
     #[must_use]
     pub fn with_active(&self, role: &str, version: Option<&str>) -> Self {
         self.with_role_keys(role, &[("active_version", json!(version))])
     }
 
-    /// The same registry with some keys of a role set. The result may have problems; look before saving.
+    /// Returns the same registry with some keys of a role set. The result may have problems; check before saving.
     #[must_use]
     pub fn with_role_keys(&self, role: &str, keys: &[(&str, Value)]) -> Self {
         let mut document = self.document.clone();
@@ -397,7 +398,7 @@ impl Registry {
         Self::of(document)
     }
 
-    /// The same registry with some keys of a version set. The result may have problems; look before saving.
+    /// Returns the same registry with some keys of a version set. The result may have problems; check before saving.
     #[must_use]
     pub fn with_keys(&self, role: &str, version: &str, keys: &[(&str, Value)]) -> Self {
         let mut document = self.document.clone();
@@ -418,7 +419,7 @@ impl Registry {
         Self::of(document)
     }
 
-    /// The same registry with one more version of a role, behind the others.
+    /// Returns the same registry with one more version of a role, behind the others.
     #[must_use]
     pub fn with_version(&self, role: &str, version: Value) -> Self {
         let mut document = self.document.clone();
@@ -431,7 +432,7 @@ impl Registry {
         Self::of(document)
     }
 
-    /// The same registry with one more role, which has no version yet.
+    /// Returns the same registry with one more role, which has no version yet.
     #[must_use]
     pub fn with_role(&self, role: &str, backend_url: &str, quota: f64) -> Self {
         let mut document = self.document.clone();
@@ -459,7 +460,7 @@ fn entry_mut<'a>(document: &'a mut Value, role: &str) -> Option<&'a mut Map<Stri
         .find(|entry| entry.get("role").and_then(Value::as_str) == Some(role))
 }
 
-/// Fills in what a version that is being registered may leave out.
+/// Fills in the optional keys of a version that is being registered.
 pub fn complete(version: &mut Map<String, Value>, now: &str) {
     let mut default = |key: &str, value: Value| {
         version.entry(key).or_insert(value);

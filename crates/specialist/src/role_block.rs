@@ -1,13 +1,13 @@
-//! The `specialist:` block of a role's own file: what its author agreed to, compared with what the registry says.
+//! The `specialist:` block of a role's own file: the values that its author agreed to, compared with the registry.
 //!
-//! No file: the registry decides. A file without a block, or with `null`: no specialist for this role. A block: it must
-//! agree with the active version.
+//! Without a file, the registry decides. A file without a block, or with `null`: no specialist for this role. A block
+//! must agree with the active version.
 
 use serde_json::Value;
 
 use crate::registry::{Entry, Version};
 
-/// What a role's file says about a specialist.
+/// Specialist block of a role's file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum RoleBlock {
     /// The role has no file; the registry decides.
@@ -17,31 +17,31 @@ pub enum RoleBlock {
     Absent,
     /// `specialist: null`: the general model, always.
     Off,
-    /// These values; a key that is missing is not compared.
+    /// These values; a missing key is not compared.
     Declared(Box<Declared>),
-    /// A block that cannot be read, and why. It agrees with nothing.
+    /// A block that cannot be read, with the reason. It agrees with nothing.
     Unreadable(String),
 }
 
-/// The keys of a block.
+/// Keys of a block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Declared {
-    /// Where the adapter is served.
+    /// Address that serves the adapter.
     pub backend_url: Option<String>,
-    /// Which adapter.
+    /// Id of the adapter.
     pub adapter_id: Option<String>,
-    /// Lowest score.
+    /// Lowest score that routes to it.
     pub gate_threshold: Option<f64>,
-    /// Who answers instead.
+    /// Fallback of the adapter.
     pub fallback: Option<String>,
-    /// Largest share.
+    /// Largest share of dispatches.
     pub workload_quota: Option<f64>,
-    /// How far it is certified.
+    /// Certification level.
     pub certified_level: Option<String>,
 }
 
 impl RoleBlock {
-    /// Reads the block; `None` when the role has none.
+    /// Parses the block; `None` if the role has none.
     #[must_use]
     pub fn read(block: Option<&Value>) -> Self {
         match block {
@@ -82,7 +82,7 @@ impl RoleBlock {
         }
     }
 
-    /// What does not agree with the registry, in words; `None` when all does.
+    /// Returns as text how the block disagrees with the registry; `None` if it agrees.
     #[must_use]
     pub fn mismatch(&self, entry: &Entry, version: &Version) -> Option<String> {
         let declared = match self {
@@ -130,7 +130,7 @@ impl RoleBlock {
     }
 }
 
-/// Whether there was a value to set.
+/// Returns `true` if there was a value to set.
 fn set<T>(slot: &mut Option<T>, value: Option<T>) -> bool {
     *slot = value;
     slot.is_some()

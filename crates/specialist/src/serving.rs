@@ -1,7 +1,8 @@
-//! Who may serve: the one rule for promoting, putting beside, rolling back, lifting a halt, trying as a canary, and the gate.
+//! Conditions of serving: the one rule for promoting, putting beside, rolling back, lifting a halt, trying as a
+//! canary, and the gate.
 //!
-//! A version serves while it is certified here or claims a level that is accepted, was not withdrawn, is not halted, passed
-//! its newest exam, and is still what took that exam: the same pin at the same addresses.
+//! A version serves while it is certified here or claims a level that is accepted, was not withdrawn, is not halted,
+//! passed its newest exam, and is unchanged since that exam: the same pin at the same addresses.
 
 use std::fmt;
 
@@ -9,25 +10,25 @@ use sha2::{Digest as _, Sha256};
 
 use crate::registry::{Contract, Entry, Version, Withdrawn};
 
-/// What is known of a version beside the registry.
+/// Facts about a version outside the registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Why it, or its role, is halted.
+    /// Reason that it, or its role, is halted.
     pub halt: Option<String>,
-    /// What its newest exam came to, when that was not passed.
+    /// Result of its newest exam, if that was not passed.
     pub failed_exam: Option<String>,
-    /// Since when it has been in doubt: probes halted it, and it took no exam after that.
+    /// Time since which it has been in doubt: probes halted it, and it took no exam after that.
     pub halted_since_exam: Option<String>,
 }
 
-/// Why a version may not serve.
+/// Reason that a version may not serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bar {
-    /// It was taken out.
+    /// It was withdrawn.
     Withdrawn(Withdrawn),
     /// It is not certified.
     Uncertified,
-    /// Its backend is not the one that it was certified with.
+    /// Its backend is not the certified one.
     Lapsed,
     /// It is halted.
     Halted(String),
@@ -38,7 +39,7 @@ pub enum Bar {
 }
 
 impl Bar {
-    /// Returns `true` if an operator may override it with a reason: what exams say, and nothing else.
+    /// Returns `true` if an operator may override it with a reason: only the results of exams.
     #[must_use]
     pub fn is_of_exams(&self) -> bool {
         matches!(self, Self::FailedExam(_) | Self::HaltedSinceExam(_))
@@ -63,10 +64,10 @@ impl fmt::Display for Bar {
 }
 
 impl Entry {
-    /// Decides whether a version of this role may serve.
+    /// Decides if a version of this role may serve.
     ///
     /// # Errors
-    /// Why it may not.
+    /// Returns the reason if it may not.
     pub fn may_serve(&self, version: &Version, standing: &Standing) -> Result<(), Bar> {
         if let Some(withdrawn) = version.withdrawn {
             return Err(Bar::Withdrawn(withdrawn));
@@ -96,15 +97,15 @@ impl Entry {
         certified_for.is_some_and(|subject| *subject != self.subject(version))
     }
 
-    /// Returns a hash of what answers for a version: its pin and base, the contract and the addresses. An exam holds for
-    /// exactly this.
+    /// Returns a hash of what answers for a version: its pin and base, the contract and the addresses. An exam holds
+    /// for exactly this hash.
     #[must_use]
     pub fn subject(&self, version: &Version) -> String {
         self.hash_of(version, &[&version.adapter_id, &version.base_model])
     }
 
-    /// Returns a hash of what answers, whatever it is called: the weights, or the pin where they are not known, the contract
-    /// and the addresses. Attempts at exams count together for it.
+    /// Returns a hash of what answers, whatever its name: the weights (the pin if they are unknown), the contract and
+    /// the addresses. Attempts at exams count together by this hash.
     #[must_use]
     pub fn identity(&self, version: &Version) -> String {
         self.hash_of(

@@ -1,13 +1,13 @@
-//! Shadow probes: one answer in K of an adapter, drawn at random, is compared with the general model's, and persistent
-//! disagreement halts.
+//! Shadow probes: one answer in K of an adapter, drawn at random, is compared with the general model's, and
+//! persistent disagreement halts.
 //!
 //! Probes count for the version that answered. The rule is an always-valid test ([`statistics::sequence`]): it may be
-//! looked at after every probe, and ever halts a version that agrees in `1 − tau` of its answers with a chance of at most
-//! the stated error; what a version was long ago does not protect it. The published window rule (at least N probes, and fewer than `1 − tau` of the last N agreed) can be
-//! chosen instead; it has no such bound.
+//! evaluated after every probe, and ever halts a version that agrees in `1 − tau` of its answers with a chance of at
+//! most the stated error; an old good history does not protect a version. The published window rule (at least N
+//! probes, and fewer than `1 − tau` of the last N agreed) can be chosen instead; it has no such bound.
 //!
-//! Traffic repeats itself, and what a version does to it counts as it is drawn. What a version earns by its probes is
-//! counted by different inputs instead ([`crate::inputs`]).
+//! Traffic repeats itself, and the results of a version count as they are drawn. The probes that a version earns by
+//! are counted by different inputs instead ([`crate::inputs`]).
 
 use serde_json::{Value, json};
 use statistics::sequence;
@@ -15,25 +15,25 @@ use statistics::sequence;
 use crate::inputs::Inputs;
 use crate::text::head;
 
-/// Names of the three variables.
+/// Names of the environment variables.
 pub const VARIABLES: [&str; 3] = ["ROLEOS_SHADOW_K", "ROLEOS_SHADOW_N", "ROLEOS_SHADOW_TAU"];
 
-/// How probes are made and judged.
+/// Settings of the probes and of their rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// One answer in so many of the adapter is probed, drawn at random.
+    /// Number of the adapter's answers per probe, drawn at random.
     pub every: u64,
-    /// How many probes the window rule looks back.
+    /// Number of probes in the window of the window rule.
     pub window: u64,
-    /// Which share of disagreement is tolerated.
+    /// Tolerated share of disagreement.
     pub tau: f64,
-    /// Which rule halts.
+    /// Rule that halts.
     pub rule: HaltRule,
     /// Chance that the sequential rule ever halts a version that agrees often enough.
     pub error: f64,
 }
 
-/// What halts a role.
+/// Rule that halts a role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HaltRule {
     /// The always-valid test over all probes of a version.
@@ -44,7 +44,7 @@ pub enum HaltRule {
 }
 
 impl HaltRule {
-    /// As settings and events write it.
+    /// Returns the name in settings and events.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,23 +66,23 @@ impl Default for Settings {
     }
 }
 
-/// A value of a variable that cannot be used.
+/// Invalid value of an environment variable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot use `{name}={value}`: expected {range}; the default is {default}")]
 pub struct BadSetting {
-    /// Which variable.
+    /// Name of the variable.
     pub name: &'static str,
-    /// What it says.
+    /// Value of the variable.
     pub value: String,
     range: &'static str,
     default: &'static str,
 }
 
 impl Settings {
-    /// The same settings with what the variables say; an empty one counts as unset.
+    /// Returns the same settings with the values of the variables; an empty one counts as unset.
     ///
     /// # Errors
-    /// A value cannot be used; it is never replaced in silence.
+    /// Fails if a value is invalid; it is never replaced silently.
     pub fn with_variables(
         mut self,
         every: Option<&str>,
@@ -135,24 +135,24 @@ fn count(
 /// Probes of one version since the last clearing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probes {
-    /// The last ones, oldest first: did they agree?
+    /// Agreement of the last ones, oldest first.
     pub recent: Vec<bool>,
-    /// How many agreed, of all.
+    /// Number of probes that agreed.
     pub agreed: u64,
-    /// How many there were.
+    /// Number of all probes.
     pub total: u64,
-    /// The same by different inputs.
+    /// The same, counted by different inputs.
     pub inputs: Inputs,
 }
 
 impl Probes {
-    /// Adds one on an input, given by its sketch.
+    /// Adds a probe on an input, given by its sketch.
     pub fn push_input(&mut self, input: &str, agreed: bool, settings: &Settings) {
         self.push(agreed, settings);
         self.inputs.push(input, agreed, settings.window);
     }
 
-    /// Adds one and forgets what the window rule no longer looks at.
+    /// Adds a probe and drops those that the window rule no longer uses.
     pub fn push(&mut self, agreed: bool, settings: &Settings) {
         self.total = self.total.saturating_add(1);
         self.agreed = self.agreed.saturating_add(u64::from(agreed));
@@ -162,7 +162,7 @@ impl Probes {
         self.recent.drain(..surplus);
     }
 
-    /// What the rule says about them.
+    /// Applies the rule to the probes.
     #[must_use]
     pub fn judge(&self, settings: &Settings) -> Judgement {
         let window = usize::try_from(settings.window).unwrap_or(usize::MAX);
@@ -191,7 +191,7 @@ impl Probes {
     }
 }
 
-/// The share that agreed; 1 when there was none to ask.
+/// Returns the share that agreed; 1 without any probe.
 #[expect(
     clippy::cast_precision_loss,
     reason = "no role has more probes than a float counts exactly"
@@ -204,33 +204,33 @@ fn rate(agreed: u64, probes: u64) -> f64 {
     }
 }
 
-/// What the rule says about the probes of one version.
+/// Result of the rule for the probes of one version.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// Probes in the window.
+    /// Number of probes in the window.
     pub probes: u64,
-    /// Those of them that agreed.
+    /// Number of those that agreed.
     pub agreed: u64,
-    /// Their share.
+    /// Share of those that agreed.
     pub rate: f64,
-    /// All probes since the last clearing.
+    /// Number of all probes since the last clearing.
     pub total: u64,
-    /// Those of them that agreed.
+    /// Number of those that agreed.
     pub total_agreed: u64,
-    /// Different inputs among them.
+    /// Number of different inputs among them.
     pub inputs: u64,
-    /// Those of them on which the answers agreed.
+    /// Number of those inputs on which the answers agreed.
     pub inputs_agreed: u64,
     /// Evidence against the adapter.
     pub log_evidence: f64,
-    /// Which rule decides.
+    /// Rule that decides.
     pub rule: HaltRule,
-    /// Whether it halts.
+    /// Set if the rule halts.
     pub halts: bool,
 }
 
 impl Judgement {
-    /// How many probes the rule looked at, how many agreed, and the share.
+    /// Returns how many probes the rule used, how many agreed, and the share.
     #[must_use]
     pub fn counted(&self) -> (u64, u64, f64) {
         match self.rule {
@@ -243,16 +243,17 @@ impl Judgement {
     }
 }
 
-/// A compared pair, short enough for a sentence.
+/// A compared pair of answers, short enough for a sentence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pair {
-    /// What the adapter said.
+    /// Answer of the adapter.
     pub specialist: String,
-    /// What the general model said.
+    /// Answer of the general model.
     pub claude: String,
 }
 
-/// Why a version is halted: what was seen against what is required, the figure that decided, and how a person resumes.
+/// Returns why a version is halted: the observed and the required values, the deciding figure, and how a person
+/// resumes.
 #[must_use]
 pub fn halt_reason(
     (role, version): (&str, &str),
@@ -297,7 +298,7 @@ fn or_none(summary: &str) -> &str {
     }
 }
 
-/// A verdict in a few words.
+/// Returns a verdict in a few words.
 #[must_use]
 pub fn summary(verdict: Option<&Value>) -> String {
     match verdict {
@@ -308,7 +309,7 @@ pub fn summary(verdict: Option<&Value>) -> String {
     }
 }
 
-/// Equal JSON; keys may stand in another order, and `1.0` is `1`.
+/// Returns `true` for equal JSON; keys may be in another order, and `1.0` is `1`.
 #[must_use]
 pub fn same(specialist: &Value, claude: &Value) -> Option<bool> {
     Some(equal(specialist, claude))
@@ -328,36 +329,36 @@ fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// What became of the probe of one dispatch.
+/// Result of the probe of one dispatch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shadow {
-    /// Not this time.
+    /// No probe was due.
     Counted {
-        /// Answers since the last probe.
+        /// Number of answers since the last probe.
         counter: u64,
     },
-    /// It would have been, and why it was not.
+    /// A probe was due and was skipped.
     Skipped {
         /// `synthetic_fail_open`, `incomparable`, `no_fallback` or `fallback_failed`.
         why: &'static str,
-        /// Answers since the last probe, where it counts.
+        /// Number of answers since the last probe, if it counts.
         counter: Option<u64>,
     },
-    /// It is due, and made once the caller has its answer.
+    /// A probe is due, and is made once the caller has its answer.
     Pending,
     /// The answers were compared.
     Fired {
-        /// Whether they agreed.
+        /// Set if they agreed.
         agreed: bool,
-        /// What the rules say now.
+        /// Result of the rules after this probe.
         judgement: Judgement,
-        /// This one halted the role.
+        /// Set if this probe halted the role.
         halt_triggered: bool,
     },
 }
 
 impl Shadow {
-    /// As receipts write it.
+    /// Returns the form in receipts.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {

@@ -1,6 +1,6 @@
-//! What is remembered between dispatches: quota windows, probe counters, probes, halts.
+//! State between dispatches: quota windows, probe counters, probes, halts.
 //!
-//! Version 3 is written; 1 and 2 are read. A state that cannot be read is an error and is never taken as empty, because
+//! Version 3 is written; 1 and 2 are read. A state that cannot be read is an error and never counts as empty, because
 //! that would lift a halt.
 
 use std::collections::BTreeMap;
@@ -17,29 +17,29 @@ pub mod rows;
 
 pub use reservation::Reservation;
 
-/// What is written.
+/// Schema that is written.
 pub const SCHEMA: &str = "roleos-specialist-state/v3";
 
-/// Why a role is halted.
+/// Halt of a role or a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Halt {
-    /// In words.
+    /// Reason as text.
     pub reason: String,
-    /// Since when, as text.
+    /// Time of the halt, as text.
     pub since: String,
 }
 
-/// What is halted of a role.
+/// Halts of a role, for the gate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Halts<'a> {
-    /// Why the whole role is.
+    /// Reason that the whole role is halted.
     pub role: Option<&'a str>,
-    /// Why versions are.
+    /// Halts of versions.
     pub versions: Option<&'a BTreeMap<String, Halt>>,
 }
 
 impl<'a> Halts<'a> {
-    /// Returns why a version may not answer: its role is halted, or it is.
+    /// Returns why a version may not answer: its role or the version itself is halted.
     #[must_use]
     pub fn of(self, version: &str) -> Option<&'a str> {
         let own = || Some(self.versions?.get(version)?.reason.as_str());
@@ -47,25 +47,25 @@ impl<'a> Halts<'a> {
     }
 }
 
-/// What is remembered of a role.
+/// State of one role.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Slot {
-    /// Its own dispatches.
+    /// Dispatches of the role.
     pub window: Window,
-    /// Answers of the adapter since the last probe.
+    /// Number of the adapter's answers since the last probe.
     pub probe_counter: u64,
-    /// How many of them belong to the stretch of answers out of which that probe was drawn.
+    /// Number of those that belong to the stretch of answers from which that probe was drawn.
     pub probe_rest: u64,
     /// Probes since the last clearing, by the version that answered; those of older logs under the empty id.
     pub probes: BTreeMap<String, Probes>,
-    /// Why the whole role is halted.
+    /// Halt of the whole role.
     pub halt: Option<Halt>,
-    /// Why versions are halted by their probes; those beside them go on.
+    /// Halts of versions by their probes; other versions continue.
     pub halts: BTreeMap<String, Halt>,
 }
 
 impl Slot {
-    /// Returns every halt, the role's own first, with the version that it is of.
+    /// Returns every halt, the role's own first, with the halted version.
     pub fn all_halts(&self) -> impl Iterator<Item = (Option<&str>, &Halt)> {
         let own = self.halt.iter().map(|halt| (None, halt));
         let versions = self.halts.iter();
@@ -73,34 +73,34 @@ impl Slot {
     }
 }
 
-/// All that is remembered.
+/// State of all roles.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// The dispatches of all roles.
+    /// Dispatches of all roles.
     pub fleet: Window,
-    /// How often what the probes say was changed, so that an older state can be told from a newer one.
+    /// Number of changes to the probes, which tells an older state from a newer one.
     pub sequence: u64,
     roles: BTreeMap<String, Slot>,
-    /// Places that dispatches without an answer hold, oldest first.
+    /// Slots held by dispatches without an answer, oldest first.
     reservations: Vec<Reservation>,
 }
 
-/// A state that cannot be read.
+/// Reason that a state cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("STATE_PARSE_ERROR: {0}")]
     Parse(String),
-    /// It is JSON, but no state.
+    /// It is JSON, but not a state.
     #[error("STATE_SCHEMA_MISMATCH: {0}")]
     Schema(String),
 }
 
 impl State {
-    /// Reads a state of any version.
+    /// Parses a state of any version.
     ///
     /// # Errors
-    /// It is no state; it must then be left as it is.
+    /// Fails if it is not a state; the file must then be left as it is.
     pub fn parse(bytes: &[u8]) -> Result<Self, StateError> {
         let value: Value =
             serde_json::from_slice(bytes).map_err(|error| StateError::Parse(error.to_string()))?;
@@ -147,7 +147,7 @@ impl State {
         Ok(state)
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     #[must_use]
     pub fn print(&self) -> String {
         let roles: Map<String, Value> = self
@@ -168,13 +168,13 @@ impl State {
         text
     }
 
-    /// What is remembered of a role, when anything is.
+    /// Returns the state of a role, if there is any.
     #[must_use]
     pub fn slot(&self, role: &str) -> Option<&Slot> {
         self.roles.get(role)
     }
 
-    /// The place of a role; a new one is made, one that is there stays.
+    /// Returns the state of a role, which is created if it is missing.
     pub fn slot_mut(&mut self, role: &str) -> &mut Slot {
         if !self.roles.contains_key(role) {
             self.roles.insert(role.to_owned(), Slot::default());
@@ -182,17 +182,17 @@ impl State {
         self.roles.entry(role.to_owned()).or_default()
     }
 
-    /// All roles of which anything is remembered.
+    /// Returns all roles with their state.
     pub fn roles(&self) -> impl Iterator<Item = (&str, &Slot)> {
         self.roles.iter().map(|(role, slot)| (role.as_str(), slot))
     }
 
-    /// Returns every halt of a role, its own first, with the version that it is of.
+    /// Returns every halt of a role, its own first, with the halted version.
     pub fn halts(&self, role: &str) -> impl Iterator<Item = (Option<&str>, &Halt)> {
         self.slot(role).into_iter().flat_map(Slot::all_halts)
     }
 
-    /// Returns what is halted of a role, for the gate.
+    /// Returns the halts of a role, for the gate.
     #[must_use]
     pub fn halts_for(&self, role: &str) -> Halts<'_> {
         let slot = self.slot(role);
@@ -202,13 +202,13 @@ impl State {
         }
     }
 
-    /// Returns the first halt of a role, whether it is of the role or of a version.
+    /// Returns the first halt of a role, of the role itself or of a version.
     #[must_use]
     pub fn halt(&self, role: &str) -> Option<&Halt> {
         self.halts(role).next().map(|(_, halt)| halt)
     }
 
-    /// How much of a role's quota is used, for the gate.
+    /// Returns the used part of a role's quota, for the gate.
     #[must_use]
     pub fn quota(&self, role: &str, scope: Scope, window: usize) -> View {
         match (scope, self.slot(role)) {
@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    /// Enters a dispatch into both windows and gives it its number.
+    /// Adds a dispatch to both windows and returns its number.
     pub fn dispatch(&mut self, role: &str, source: Source, window: usize) -> Number {
         Number {
             fleet: self.fleet.push(source, window),
@@ -226,14 +226,14 @@ impl State {
         }
     }
 
-    /// Corrects who answered a dispatch.
+    /// Corrects the source of a dispatch.
     pub fn correct(&mut self, role: &str, number: Number, source: Source) {
         self.fleet.correct(number.fleet, source);
         self.slot_mut(role).window.correct(number.role, source);
     }
 
-    /// Counts a probe on an input, given by its sketch, for the version that answered, and halts that version if the rule says so and it may (a canary is
-    /// withdrawn instead). Returns `true` if this probe halted it.
+    /// Counts a probe on an input, given by its sketch, for the version that answered, and halts that version if the
+    /// rule says so and it may be halted (a canary is withdrawn instead). Returns `true` if this probe halted it.
     pub fn probe(
         &mut self,
         (role, version): (&str, &str),
@@ -253,8 +253,8 @@ impl State {
         (judgement, triggered)
     }
 
-    /// Takes the probes from what the logs say, agreements and disagreements alike: this program did not write the state
-    /// last. They decide about a halt; nothing is earned by them, because the logs are not sealed.
+    /// Replaces the probes by those of the logs, agreements and disagreements alike, because another program wrote
+    /// the state last. They count for a halt but earn nothing, because the logs are not sealed.
     pub fn recount(&mut self, logged: &Self) {
         for slot in self.roles.values_mut() {
             slot.probes.clear();
@@ -272,8 +272,8 @@ impl State {
         self.slot(role)?.probes.get(version)
     }
 
-    /// Lifts the halt of a version, or all halts of a role, and begins to count anew. Returns what was lifted, with the
-    /// version that it was of.
+    /// Lifts the halt of a version, or all halts of a role, and restarts the count. Returns the lifted halts, each
+    /// with its version.
     pub fn clear(&mut self, role: &str, version: Option<&str>) -> Vec<(Option<String>, Halt)> {
         let Some(slot) = self.roles.get_mut(role) else {
             return Vec::new();
@@ -297,12 +297,12 @@ impl State {
     }
 }
 
-/// The number of a dispatch among all and among those of its role.
+/// Number of a dispatch among all and among those of its role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// Among all.
+    /// Number among all dispatches.
     pub fleet: u64,
-    /// Among those of its role.
+    /// Number among those of its role.
     pub role: u64,
 }
 
@@ -331,7 +331,7 @@ impl Slot {
     }
 }
 
-/// One letter a dispatch: `S` by the specialist, `C` by the general model.
+/// Returns one letter per dispatch: `S` by the specialist, `C` by the general model.
 fn letters(window: &Window) -> String {
     let letter = |source: &Source| match source {
         Source::Specialist => 'S',
@@ -369,7 +369,7 @@ fn sequence(value: &Value) -> Result<u64, StateError> {
     number(value, "sequence")
 }
 
-/// Missing counts as zero.
+/// Reads a number; a missing one counts as zero.
 fn number(value: &Value, key: &str) -> Result<u64, StateError> {
     match value.get(key) {
         None => Ok(0),
@@ -379,7 +379,7 @@ fn number(value: &Value, key: &str) -> Result<u64, StateError> {
     }
 }
 
-/// By version; an older file has one count for the role, of which nobody knows whose it was.
+/// Reads the probes by version; an older file has one count for the role, whose version is unknown.
 fn all_probes(value: &Value) -> Result<BTreeMap<String, Probes>, StateError> {
     if let Some(counts) = value.get("probes") {
         return Ok(BTreeMap::from([(String::new(), probes(counts)?)]));
@@ -422,7 +422,7 @@ fn probes(value: &Value) -> Result<Probes, StateError> {
     })
 }
 
-/// Halts by version; an older file has none.
+/// Reads the halts by version; an older file has none.
 fn version_halts(value: &Value) -> Result<BTreeMap<String, Halt>, StateError> {
     let halts = match value.get("halts_by_version") {
         None => return Ok(BTreeMap::new()),
@@ -442,7 +442,7 @@ fn halt(value: &Value) -> Result<Option<Halt>, StateError> {
     one_halt(value.get("halt"))
 }
 
-/// A halt that is not clearly absent is not taken as absent.
+/// Reads a halt. A value that is not clearly absent does not count as absent.
 fn one_halt(halt: Option<&Value>) -> Result<Option<Halt>, StateError> {
     match halt {
         None | Some(Value::Null) => Ok(None),

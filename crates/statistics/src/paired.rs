@@ -1,23 +1,23 @@
 //! Compares two versions on the same cases: differences of quality, each from −1 to 1, and the bounds of their mean.
 //!
-//! The bounds come from betting: against the claim that the mean is at most `m`, a bettor stakes a share of what it can
-//! lose at most, and its capital is multiplied by `1 + share · (d − m) / (1 + m)` at every difference `d`. They hold for
-//! any number of cases, also when the exam grows while it is looked at.
+//! The bounds come from betting: against the claim that the mean is at most `m`, a bettor stakes a share of what it
+//! can lose at most, and its capital is multiplied by `1 + share · (d − m) / (1 + m)` at every difference `d`. They
+//! hold for any number of cases, also if the exam grows while it is evaluated.
 
 use crate::sequence::log_mean;
 
-/// Number of shares that are staked; they lie evenly between nothing and everything.
+/// Number of shares that are staked, evenly spread between nothing and everything.
 const BETTORS: u32 = 16;
 
-/// Steps of a bisection; the last is below 1e-8.
+/// Number of bisection steps; the last is below 1e-8.
 const STEPS: usize = 28;
 
-/// How a version compares with another on the same cases.
+/// Comparison of a version with another on the same cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// Cases.
+    /// Number of cases.
     pub n: u64,
-    /// Mean difference; positive when the version is better. 0 without cases.
+    /// Mean difference; positive if the version is better. 0 without cases.
     pub mean: f64,
     /// Lower bound of the mean.
     pub low: f64,
@@ -25,12 +25,12 @@ pub struct Comparison {
     pub high: f64,
 }
 
-/// What a comparison says about a margin.
+/// Verdict of a comparison for a margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// On these cases the version is worse by more than the margin.
     Worse,
-    /// On these cases it is not, and there are too few to say so of others.
+    /// On these cases it is not, and there are too few for a general conclusion.
     Measured,
     /// It is not worse by more than the margin, at the error of the bounds.
     Proven,
@@ -52,7 +52,7 @@ impl Comparison {
         }
     }
 
-    /// Returns what it says about a margin.
+    /// Returns the verdict for a margin.
     #[must_use]
     pub fn verdict(&self, margin: f64) -> Verdict {
         if self.mean < -margin - 1e-9 {

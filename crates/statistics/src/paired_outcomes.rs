@@ -1,12 +1,12 @@
-//! Compares two runs of the same tasks, each solved or not: the exact test of McNemar, and one that may be looked at
+//! Compares two runs of the same tasks, each solved or not: the exact test of McNemar, and one that may be evaluated
 //! every night.
 
-/// Tasks of two runs that differ.
+/// Tasks with different outcomes in two runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discordant {
-    /// Solved before and not now.
+    /// Number of tasks solved before and not now.
     pub lost: u64,
-    /// Not solved before and now.
+    /// Number of tasks not solved before and solved now.
     pub won: u64,
 }
 
@@ -23,8 +23,8 @@ impl Discordant {
         (2.0 * sum).min(1.0)
     }
 
-    /// Returns the evidence against a fair coin: the capital of a bettor with a Beta(½, ½) mixture. At 20 the claim that
-    /// nothing changed is given up, at an error of 5 % over all looks.
+    /// Returns the evidence against a fair coin: the capital of a bettor with a Beta(½, ½) mixture. At 20 the claim
+    /// that nothing changed is rejected, at an error of 5 % over all checks.
     #[must_use]
     pub fn e_value(&self) -> f64 {
         let (lost, won) = (count(self.lost), count(self.won));
@@ -34,10 +34,10 @@ impl Discordant {
     }
 }
 
-/// Evidence at which a change counts as shown.
+/// Evidence from which a change counts as shown.
 pub const ALARM: f64 = 20.0;
 
-/// Returns the upper bound at 95 % of a rate of which nothing was seen in `n` cases.
+/// Returns the upper bound at 95 % of a rate without a hit in `n` cases.
 #[must_use]
 pub fn upper_bound_of_none(n: u64) -> f64 {
     if n == 0 {
@@ -71,7 +71,7 @@ fn ln_choose(n: u64, k: u64) -> f64 {
     ln_gamma(count(n) + 1.0) - ln_gamma(count(k) + 1.0) - ln_gamma(count(n.saturating_sub(k)) + 1.0)
 }
 
-/// Logarithm of the gamma function, by Lanczos.
+/// Returns the logarithm of the gamma function, by Lanczos.
 fn ln_gamma(x: f64) -> f64 {
     const G: f64 = 7.0;
     const C: [f64; 8] = [
@@ -99,12 +99,12 @@ fn ln_gamma(x: f64) -> f64 {
     0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
 }
 
-/// Numbers that are the same for the same seed (SplitMix64).
+/// Generator of the same numbers for the same seed (SplitMix64).
 #[derive(Clone, Debug)]
 pub struct Draws(u64);
 
 impl Draws {
-    /// Starts with a seed.
+    /// Creates a generator with a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -122,7 +122,7 @@ impl Draws {
     }
 }
 
-/// Draws of a bootstrap.
+/// Number of draws of a bootstrap.
 const DRAWS: usize = 10_000;
 
 /// Returns a 95 % interval of the rate of `true`, with whole clusters drawn first and then their members.
@@ -155,8 +155,8 @@ pub fn cluster_interval(clusters: &[Vec<bool>], seed: u64) -> Option<(f64, f64)>
     Some((*rates.get(DRAWS / 40)?, *rates.get(DRAWS - DRAWS / 40)?))
 }
 
-/// Returns a 95 % interval of the cost of all over the number of solved ones. The upper end is infinite when too many
-/// draws solve nothing.
+/// Returns a 95 % interval of the cost of all per solved one. The upper end is infinite if too many draws solve
+/// nothing.
 #[must_use]
 pub fn cost_interval(tasks: &[(bool, u64)], seed: u64) -> Option<(f64, f64)> {
     if !tasks.iter().any(|(solved, _)| *solved) {

@@ -1,4 +1,4 @@
-//! Rates as a reader wants them, with Wilson bounds, and how even a distribution is.
+//! Rates for people, with Wilson bounds, and the evenness of a distribution.
 
 /// z of a two-sided 95 % interval.
 const Z: f64 = 1.959_963_984_540_054;
@@ -6,19 +6,19 @@ const Z: f64 = 1.959_963_984_540_054;
 /// A rate with its Wilson interval at 95 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// How often it held.
+    /// Number of hits.
     pub hits: u64,
-    /// Out of how many.
+    /// Number of cases.
     pub n: u64,
-    /// The plain rate; 0 for none of none.
+    /// Plain rate; 0 without cases.
     pub value: f64,
-    /// Lower bound; 0 for none of none.
+    /// Lower bound; 0 without cases.
     pub low: f64,
-    /// Upper bound; 1 for none of none.
+    /// Upper bound; 1 without cases.
     pub high: f64,
 }
 
-/// The rate of `hits` out of `n`.
+/// Returns the rate of `hits` out of `n`.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "counts of log lines")]
 pub fn rate(hits: u64, n: u64) -> Rate {
@@ -56,7 +56,7 @@ pub fn rate(hits: u64, n: u64) -> Rate {
     }
 }
 
-/// Entropy of counts in bits, and the largest share. Both 0 for no counts.
+/// Returns the entropy of counts in bits, and the largest share. Both are 0 without counts.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "counts of log lines")]
 pub fn spread(counts: &[u64]) -> (f64, f64) {

@@ -1,15 +1,15 @@
-//! Always-valid tests of a rate: they may be looked at after every observation, for as long as one likes.
+//! Always-valid tests of a rate: they may be evaluated after every observation, any number of times.
 //!
-//! The claim under test is that the rate is at least `claimed`. For each of a few lower rates `p` a bettor stakes on a
-//! miss: its capital is multiplied by `p / claimed` at a hit and by `(1 − p) / (1 − claimed)` at a miss. If the claim is
-//! true no bettor gains on average, so by Ville's inequality the average capital ever reaches `1 / error` with
-//! probability of at most `error`. The average depends only on the two counts. (Robbins' mixture method; betting as in
-//! Waudby-Smith and Ramdas.)
+//! The claim under test is that the rate is at least `claimed`. For each of a few lower rates `p` a bettor stakes on
+//! a miss: its capital is multiplied by `p / claimed` at a hit and by `(1 − p) / (1 − claimed)` at a miss. If the
+//! claim is true no bettor gains on average, so by Ville's inequality the average capital ever reaches `1 / error`
+//! with probability of at most `error`. The average depends only on the two counts. (Robbins' mixture method; betting
+//! as in Waudby-Smith and Ramdas.)
 
-/// Number of rates that are bet on; they lie evenly below the claimed one.
+/// Number of rates that are bet on, evenly spread below the claimed one.
 const BETTORS: u32 = 32;
 
-/// Steps of a bisection; the last is below 1e-9.
+/// Number of bisection steps; the last is below 1e-9.
 const STEPS: usize = 30;
 
 /// Returns the evidence that the rate is below `claimed`: the natural logarithm of the average capital.
@@ -32,12 +32,13 @@ pub fn evidence_below(hits: u64, misses: u64, claimed: f64) -> f64 {
     log_mean((0..BETTORS).map(capital))
 }
 
-/// Returns the evidence that the rate is below `claimed`, from the beginning or from some later observation on: `recent`
-/// are the last of all, oldest first.
+/// Returns the evidence that the rate is below `claimed`, from the beginning or from some later observation on:
+/// `recent` are the last of all, oldest first.
 ///
-/// A version that was good for long and no longer is would hide behind its history. So half of the stake is bet from the
-/// beginning, and half is spread over all later beginnings, with shares that add up to at most 1. Each part is a fair bet of
-/// its own if the claim is true, so their sum is one too; a part whose beginning is no longer among `recent` is given up.
+/// A version that was good for a long time and no longer is would hide behind its history. So half of the stake is
+/// bet from the beginning, and half is spread over all later beginnings, with shares that add up to at most 1. Each
+/// part is a fair bet of its own if the claim is true, so their sum is one too; a part whose beginning is no longer
+/// among `recent` is dropped.
 #[must_use]
 pub fn evidence_of_fall(recent: &[bool], hits: u64, n: u64, claimed: f64) -> f64 {
     let whole = evidence_below(hits, n.saturating_sub(hits), claimed);
@@ -76,13 +77,13 @@ pub fn evidence_above(hits: u64, misses: u64, claimed: f64) -> f64 {
     evidence_below(misses, hits, 1.0 - claimed)
 }
 
-/// Returns `true` if the rate is below `claimed`, with this chance to be ever wrong about it.
+/// Returns `true` if the rate is below `claimed`, with this chance of ever being wrong.
 #[must_use]
 pub fn is_below(hits: u64, n: u64, claimed: f64, error: f64) -> bool {
     evidence_below(hits, n.saturating_sub(hits), claimed) >= -error.ln()
 }
 
-/// Returns `true` if the rate is above `claimed`, with this chance to be ever wrong about it.
+/// Returns `true` if the rate is above `claimed`, with this chance of ever being wrong.
 #[must_use]
 pub fn is_above(hits: u64, n: u64, claimed: f64, error: f64) -> bool {
     evidence_above(hits, n.saturating_sub(hits), claimed) >= -error.ln()
@@ -169,7 +170,7 @@ mod tests {
         let counts = |misses: u64| is_below(1000, 1000 + misses, 0.85, 0.01);
         let late = (0..).find(|misses| counts(*misses));
         assert!(late > Some(200), "{late:?}");
-        // Without a history both say the same.
+        // Without a history both give the same.
         assert!((evidence_of_fall(&[false; 4], 0, 4, 0.85).exp() > 100.0) && halts(50));
         assert!(evidence_of_fall(&[false; 3], 0, 3, 0.85).exp() < 100.0);
         for claimed in [0.0, 1.0] {

@@ -1,12 +1,12 @@
-//! Sketches of sets: the smallest hashes of the elements, by which two sets are compared without keeping either.
+//! Sketches of sets: the smallest hashes of the elements, for comparing two sets without keeping either.
 
-/// Most hashes that a sketch has.
+/// Limit of the hashes of a sketch.
 pub const SIZE: usize = 16;
 
-/// Hex digits of a hash.
+/// Number of hex digits of a hash.
 const DIGITS: usize = 4;
 
-/// Writes the sketch of a set from hashes of its elements: the smallest ones in hex, in order.
+/// Returns the sketch of a set from hashes of its elements: the smallest ones in hex, in order.
 #[must_use]
 pub fn of(hashes: impl IntoIterator<Item = u16>) -> String {
     let all: std::collections::BTreeSet<u16> = hashes.into_iter().collect();
@@ -14,7 +14,7 @@ pub fn of(hashes: impl IntoIterator<Item = u16>) -> String {
     smallest.map(|hash| format!("{hash:0DIGITS$x}")).collect()
 }
 
-/// Returns `true` if nine tenths of the larger set are in the other one, as far as the sketches tell. Sets of fewer than ten
+/// Returns `true` if nine tenths of the larger set are in the other one, by the sketches. Sets of fewer than ten
 /// elements are alike if they are equal.
 #[must_use]
 pub fn are_alike(one: &str, other: &str) -> bool {
@@ -43,7 +43,7 @@ pub fn are_alike(one: &str, other: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Numbers in an order that looks like that of hashes.
+    /// Returns a sketch of numbers, spread like hashes.
     fn sketch(elements: impl IntoIterator<Item = u16>) -> String {
         of(elements
             .into_iter()

@@ -1,19 +1,19 @@
-//! Whether a row of numbers rises or falls, by the order of its pairs (Mann-Kendall), exact for any length.
+//! Test for a rise or fall of a series, by the order of its pairs (Mann-Kendall), exact for any length.
 
-/// Fewer values than this cannot show a trend at 5 %, whatever they are.
+/// Least number of values that can show a trend at 5 %.
 pub const LEAST: usize = 5;
 
-/// How a row of numbers goes.
+/// Trend of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// Pairs that rise less those that fall.
+    /// Number of rising pairs minus falling ones.
     pub pairs: i64,
-    /// Chance of so many or more in either direction if the order were random.
+    /// Chance of at least this difference in either direction if the order were random.
     pub p_value: f64,
 }
 
 impl Trend {
-    /// Looks at a row in the order of time; `None` with too few values to ever show one.
+    /// Tests a series in the order of time; `None` with too few values to ever show a trend.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.len() < LEAST {
@@ -34,14 +34,15 @@ impl Trend {
         })
     }
 
-    /// Returns `true` if chance gives such a row in at most 5 % of all cases.
+    /// Returns `true` if chance gives such a series in at most 5 % of all cases.
     #[must_use]
     pub fn is_clear(&self) -> bool {
         self.p_value <= 0.05
     }
 }
 
-/// Sums the orders of `n` values that have at least as many pairs in one direction. Equal values only make it larger.
+/// Sums the shares of orders of `n` values that have at least as many pairs in one direction. Equal values only make
+/// it larger.
 fn p_value(n: usize, pairs: i64) -> f64 {
     // The share of orders with each number of falling pairs; a further value adds 0 to all of those before it.
     let mut shares = vec![1.0_f64];

@@ -1,4 +1,4 @@
-//! What the tests promise, played out: rarely wrong however often one looks, and quick where it matters.
+//! Simulations of the tests' promises: rarely wrong at any number of checks, and fast to detect.
 
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -9,10 +9,10 @@ use statistics::ERROR;
 
 const TAU: f64 = 0.15;
 
-/// How many probes a run is looked at after each.
+/// Number of probes of a run, which is checked after each.
 const LENGTH: usize = 1000;
 
-/// A small generator of even numbers from 0 to 1 (SplitMix64), so that every run is the same.
+/// Generator of evenly distributed numbers from 0 to 1 (SplitMix64), so that every run is the same.
 struct Dice(u64);
 
 impl Dice {
@@ -25,25 +25,25 @@ impl Dice {
     }
 }
 
-/// The rule for halts: the rate of agreement is below `1 − tau`.
+/// Applies the rule for halts: the rate of agreement is below `1 − tau`.
 fn halts(agreed: u64, disagreed: u64, tau: f64, error: f64) -> bool {
     is_below(agreed, agreed + disagreed, 1.0 - tau, error)
 }
 
-/// The fewest disagreements that halt after so many probes, from the rule itself.
+/// Returns the fewest disagreements that halt after each number of probes, by the rule itself.
 fn boundary(tau: f64) -> Vec<u64> {
     let mut least = 0;
     let boundary = (0..=LENGTH as u64).map(|probes| {
         while least <= probes && !halts(probes - least, least, tau, ERROR) {
             least += 1;
         }
-        // More agreement never makes the evidence stronger, so the search goes on from the last place.
+        // More agreement never makes the evidence stronger, so the search continues from the last value.
         least
     });
     boundary.collect()
 }
 
-/// After how many probes an adapter of this rate is halted.
+/// Returns the number of probes after which an adapter of this rate is halted.
 fn halted_after(dice: &mut Dice, rate: f64, boundary: &[u64]) -> Option<usize> {
     let mut disagreed = 0;
     (1..=LENGTH).find(|probes| {
@@ -52,7 +52,7 @@ fn halted_after(dice: &mut Dice, rate: f64, boundary: &[u64]) -> Option<usize> {
     })
 }
 
-/// The share of runs in which an adapter that agrees just often enough is halted.
+/// Returns the share of runs in which an adapter that agrees just often enough is halted.
 fn wrong_halts(runs: u32, boundary: &[u64]) -> f64 {
     let mut dice = Dice(7);
     let mut wrong = 0;
@@ -64,7 +64,7 @@ fn wrong_halts(runs: u32, boundary: &[u64]) -> f64 {
 
 #[test]
 fn a_rule_that_is_made_for_one_look_fails_this_trial() {
-    // At any one look it is wrong in one of a hundred runs; after every probe, far more often.
+    // At any one check it is wrong in one of a hundred runs; after every probe, far more often.
     let one_look = |probes: usize| {
         let expected = probes as f64 * TAU;
         let spread = (expected * (1.0 - TAU)).sqrt();
@@ -175,7 +175,7 @@ fn a_fall_is_found_after_any_history_and_a_steady_rate_is_left_alone() {
     }
 }
 
-/// The first run at which a rate is known to be above `floor`.
+/// Returns the first run at which a rate is known to be above `floor`.
 fn above_after(dice: &mut Dice, rate: f64, least: &[u64]) -> Option<usize> {
     let mut hits = 0;
     (1..least.len()).find(|n| {

@@ -1,5 +1,5 @@
-//! Starts programs in the ways that a supervisor could miss. `caller push FILE` is the act that must not happen: it adds a
-//! byte to the file. Everything else starts exactly that, by another road; the tests of the crate use it.
+//! Starts programs in ways that a supervisor could miss. `caller push FILE` is the act that must not happen: it adds
+//! a byte to the file. Every other command starts exactly that in another way; the tests of the crate use it.
 #![expect(
     unsafe_code,
     reason = "raw calls and shared memory are what is tried here"
@@ -34,7 +34,7 @@ fn own_path() -> CString {
     text(std::env::current_exe().unwrap_or_default())
 }
 
-/// The forbidden act on this file.
+/// Returns the forbidden act on this file.
 fn act(file: &OsStr) -> Words {
     vec![text("caller"), text("push"), text(file)]
 }
@@ -135,12 +135,12 @@ fn memory(words: &[CString]) -> ExitCode {
     // SAFETY: the name outlives the call.
     let copy = unsafe { libc::memfd_create(c"copy".as_ptr(), 0) };
     let bytes = std::fs::read("/proc/self/exe").unwrap_or_default();
-    // SAFETY: the buffer is as long as is said.
+    // SAFETY: the buffer has the given length.
     unsafe { libc::write(copy, bytes.as_ptr().cast(), bytes.len()) };
     execveat(&text(""), copy, libc::AT_EMPTY_PATH, words)
 }
 
-/// What the C library makes of vfork: the parent's memory, and the parent stopped.
+/// Starts a program by vfork, as in the C library: with the parent's memory, and the parent stopped.
 fn vfork(words: &[CString]) -> ExitCode {
     let words: Vec<*mut c_char> = list(words)
         .into_iter()
@@ -163,7 +163,7 @@ fn vfork(words: &[CString]) -> ExitCode {
     code(started == 0)
 }
 
-/// `execve` of i386 by its interrupt, from a 64-bit process.
+/// Executes by `execve` of i386 with its interrupt, from a 64-bit process.
 #[cfg(target_arch = "x86_64")]
 fn old_call(words: &[CString]) -> ExitCode {
     let page = low_memory();
@@ -228,18 +228,18 @@ fn map(flags: i32) -> *mut u8 {
     }
 }
 
-/// What another thread changes while a program is started.
+/// Memory that another thread changes while a program is started.
 #[derive(Clone, Copy)]
 enum Raced {
-    /// The word behind the name.
+    /// Argument behind the name.
     Words,
-    /// The path.
+    /// Path of the program.
     Path,
-    /// The name by which the program is called.
+    /// Name by which the program is called.
     Name,
 }
 
-/// Starts a program a thousand times, half of them by posix_spawn, while a thread exchanges a word or the path.
+/// Starts a program a thousand times, half of them by posix_spawn, while a thread swaps an argument or the path.
 fn race(file: &OsStr, raced: Raced) -> ExitCode {
     let page = map(libc::MAP_SHARED);
     if page.is_null() {
@@ -284,7 +284,7 @@ fn race(file: &OsStr, raced: Raced) -> ExitCode {
     for turn in 0..1000 {
         start(program, &words, turn % 2 == 0);
     }
-    // A kill may come between the start and its record: the last ones are waited for above.
+    // A kill may come between the start and its record: the last ones are awaited above.
     ExitCode::SUCCESS
 }
 
@@ -293,7 +293,7 @@ fn start(program: *const c_char, words: &[*const c_char; 4], spawned: bool) {
     let mut child = 0;
     if spawned {
         let words = words.map(<*const c_char>::cast_mut);
-        // SAFETY: all pointers outlive the call; the shared one may change, which is what is tried.
+        // SAFETY: all pointers outlive the call; the shared one may change, which is the purpose of the test.
         unsafe {
             libc::posix_spawn(
                 &raw mut child,
@@ -315,12 +315,12 @@ fn start(program: *const c_char, words: &[*const c_char; 4], spawned: bool) {
         }
     }
     if child > 0 {
-        // SAFETY: no status is asked for.
+        // SAFETY: no status is requested.
         unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
     }
 }
 
-/// Connects to a socket and says what came of it; `@name` is one without a file.
+/// Connects to a socket and prints the result; `@name` is one without a file.
 #[expect(clippy::print_stdout, reason = "an example speaks for itself")]
 fn connect(name: &OsStr) -> ExitCode {
     use std::os::linux::net::SocketAddrExt as _;

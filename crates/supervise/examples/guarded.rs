@@ -1,7 +1,7 @@
-//! Runs a command and refuses every program whose words begin with given ones:
-//! `guarded [--deny 'git push'] [--connect PATH] [--seal PATH] [--report FILE] -- PROGRAM ARGUMENT…`.
+//! Runs a command and refuses every program whose command line begins with given arguments: `guarded [--deny 'git
+//! push'] [--connect PATH] [--seal PATH] [--report FILE] -- PROGRAM ARGUMENT…`.
 //!
-//! Shows how little a rule needs to be; the tests of the crate use it as their command.
+//! A minimal example of a rule; the tests of the crate use it as their command.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use supervise::{Answer, Command, Connect, End, Exec, Judge, Seal, Summary};
 
-/// Refuses programs by the beginnings of their words, and sockets by their names.
+/// Rule that refuses programs by the beginnings of their command lines, and sockets by their names.
 #[derive(Default)]
 struct Beginnings {
     denied: Vec<Vec<OsString>>,
@@ -27,7 +27,7 @@ impl Beginnings {
         names.extend(exec.name().and_then(name));
         self.denied.iter().any(|denied| {
             let (program, words) = denied.split_first().unwrap_or((&EMPTY, &[]));
-            // Words are read only where they matter.
+            // Arguments are read only if they matter.
             let rest = || exec.words().get(1..).unwrap_or_default();
             names.contains(program) && (words.is_empty() || rest().starts_with(words))
         })
@@ -100,7 +100,7 @@ fn main() -> ExitCode {
     command.program = words.next().unwrap_or_default();
     command.arguments = words.collect();
     let mut told = |text: &[u8]| {
-        // In one piece: the command writes to the same place.
+        // In one write: the command writes to the same file.
         let line = format!("guarded: {}\n", String::from_utf8_lossy(text));
         std::io::stderr().write_all(line.as_bytes()).ok();
     };

@@ -1,4 +1,4 @@
-//! Interrupts the process when a time is over. A second thread that waits costs a start of the process a tenth.
+//! Interrupts the process after a time. A second thread for that would add a tenth to the start of the process.
 #![expect(unsafe_code, reason = "signal handlers have no safe interface")]
 
 use std::io;
@@ -15,11 +15,11 @@ extern "C" fn ring(_: libc::c_int) {
     }
 }
 
-/// Calls `act` once after `time`, in the middle of the code that runs then. It must not allocate, take a lock or return
-/// with another `errno`. A second call sets the time again; the function stays the first.
+/// Calls `act` once after `time`, interrupting the running code. It must not allocate, take a lock or return with
+/// another `errno`. A second call sets the time again; the function stays the first.
 ///
 /// # Errors
-/// The system refuses the handler or the timer.
+/// Fails if the system refuses the handler or the timer.
 pub fn set_alarm(time: Duration, act: fn()) -> io::Result<()> {
     ACT.get_or_init(|| act);
     // SAFETY: all zeros are a value of this type: no flags, no mask.
@@ -33,12 +33,12 @@ pub fn set_alarm(time: Duration, act: fn()) -> io::Result<()> {
         },
         it_value: libc::timeval {
             tv_sec: time.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-            // Zero would switch the timer off. The type has another width elsewhere.
+            // Zero would disable the timer. The type has another width on other systems.
             tv_usec: i32::try_from(time.subsec_micros()).map_or(1, |micros| micros.max(1).into()),
         },
     };
-    // SAFETY: every pointer is to a value that outlives the calls, and the handler only calls a function that is made to
-    // interrupt. A parent may have left the signal blocked.
+    // SAFETY: every pointer is to a value that outlives the calls, and the handler only calls a function that is made
+    // to interrupt. A parent may have left the signal blocked.
     let done = unsafe {
         let mut alone: libc::sigset_t = mem::zeroed();
         libc::sigaddset(&raw mut alone, libc::SIGALRM);
@@ -52,7 +52,7 @@ pub fn set_alarm(time: Duration, act: fn()) -> io::Result<()> {
     }
 }
 
-/// Ends the process at once, without what runs at the usual end: locks may be held.
+/// Ends the process at once, without the usual cleanup, because locks may be held.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: it takes a number only, and does not return.
     unsafe { libc::_exit(code) }

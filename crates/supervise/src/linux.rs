@@ -1,4 +1,5 @@
-//! Supervision by seccomp notifications. [`child`] becomes the command, [`supervisor`] answers, and here the caller waits.
+//! Supervision by seccomp notifications. [`child`] becomes the command, [`supervisor`] answers, and the caller waits
+//! in this module.
 
 mod calls;
 mod child;
@@ -41,13 +42,13 @@ const FORWARDED: [i32; 9] = [
     libc::SIGWINCH,
 ];
 
-/// Runs a command and returns when it has ended; its descendants may go on, and stay supervised. `told` receives what the
-/// rule tells with its refusals, as it happens.
+/// Runs a command and returns when it has ended; its descendants may continue, and stay supervised. `told` receives
+/// the messages of the rule's refusals as they happen.
 ///
 /// The calling process should have one thread: it is forked, and the rule runs in the copy.
 ///
 /// # Errors
-/// The command cannot be supervised, and was not started.
+/// Fails if the command cannot be supervised; it was not started.
 pub fn run(
     command: &Command,
     judge: &mut dyn Judge,
@@ -62,7 +63,7 @@ pub fn run(
     let own = Some(rustix::process::getpid());
     rustix::process::set_child_subreaper(own).map_err(io::Error::from)?;
     let mask = forwarded.block()?;
-    // A command that looks for processes by their words must not find its own here.
+    // A command that searches for processes by their arguments must not find its own here.
     sys::hide_words();
     let Some(_) = sys::fork()? else {
         drop((heard, steer));
@@ -80,7 +81,7 @@ pub fn run(
     .wait(told);
     mask.restore();
     if matches!(ended, Some(Message::Told(_)) | None) {
-        // Before this process stops being the one to which orphans fall: the kernel hands them over only after the
+        // Before this process stops being the reaper of orphans: the kernel reparents them only after the
         // supervisor's pipe has closed.
         end_descendants();
     }
@@ -98,7 +99,7 @@ pub fn run(
     }
 }
 
-/// What is known of a tree without its supervisor.
+/// Statistics of a tree without its supervisor.
 const NOTHING: Summary = Summary {
     execs: 0,
     refused: 0,
@@ -108,7 +109,7 @@ const NOTHING: Summary = Summary {
     sealed: false,
 };
 
-/// The caller's side.
+/// State of the caller.
 struct Waiter {
     heard: OwnedFd,
     steer: OwnedFd,
@@ -116,7 +117,7 @@ struct Waiter {
 }
 
 impl Waiter {
-    /// Waits for the last message; `None` when the supervisor ends without one.
+    /// Waits for the last message; `None` if the supervisor ends without one.
     fn wait(&self, told: &mut dyn FnMut(&[u8])) -> Option<Message> {
         let mut arrived = Vec::new();
         loop {
@@ -151,16 +152,16 @@ impl Waiter {
 
     fn forward(&self) {
         while let Some((signal, on_purpose)) = sys::next_signal(self.signals.as_fd()) {
-            // What the terminal sends, it sends to the command as well.
+            // The terminal sends its signals to the command as well.
             if on_purpose && i32::from(signal) != libc::SIGCONT {
-                // A supervisor that is gone is noticed by the end of its pipe.
+                // The end of its pipe shows that a supervisor is gone.
                 rustix::io::write(&self.steer, &[signal]).ok();
             }
         }
     }
 }
 
-/// Ends every process that has become a child of this one, and what they leave behind.
+/// Ends every process that has become a child of this one, and their orphans.
 fn end_descendants() {
     let own = std::process::id();
     loop {
@@ -176,7 +177,7 @@ fn end_descendants() {
     }
 }
 
-/// Replaces this process by the command, without supervision. Returns the reason why it could not.
+/// Replaces this process by the command, without supervision. Returns the error if that fails.
 #[must_use]
 pub fn start_unsupervised(command: &Command) -> io::Error {
     match Prepared::new(command) {
@@ -188,7 +189,7 @@ pub fn start_unsupervised(command: &Command) -> io::Error {
     }
 }
 
-/// Returns `true` if a supervisor of ours, which the variables name, is above this process and answers.
+/// Returns `true` if our supervisor, named by the variables, is above this process and answers.
 #[must_use]
 pub fn is_supervised(environment: &[(OsString, OsString)]) -> bool {
     let named = environment.iter().find(|(name, _)| name == crate::VARIABLE);
@@ -202,7 +203,7 @@ pub fn is_supervised(environment: &[(OsString, OsString)]) -> bool {
     Prepared::new(&command).is_ok_and(|prepared| prepared.is_below_ours())
 }
 
-/// Ends this process by a signal, as the command was ended.
+/// Ends this process by the signal that ended the command.
 pub fn end_by_signal(signal: i32) -> ! {
     sys::die_by(signal);
     sys::exit(128 + signal)

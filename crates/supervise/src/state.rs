@@ -1,31 +1,31 @@
-//! Which file it is, and in which state.
+//! Identity and state of a file.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Changes that follow each other within this time can bear the same time: the kernel counts in ticks.
+/// Time within which successive changes can have the same timestamp: the kernel counts in ticks.
 const TICK_NS: i128 = 50_000_000;
 
-/// A file as it was when it was looked at: a change shows, unless it [is fresh](Self::is_fresh).
+/// State of a file at the time of reading: a change is visible, unless it [is fresh](Self::is_fresh).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileState {
     device: u64,
     inode: u64,
     size: u64,
-    /// When it was changed last, in nanoseconds since 1970. Programs cannot set this time.
+    /// Time of the last change, in nanoseconds since 1970. Programs cannot set this time.
     changed: i128,
 }
 
 impl FileState {
-    /// Looks at the file that a name leads to.
+    /// Reads the state of the file that a name leads to.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().as_ref().map(Self::from)
     }
 
-    /// Device and inode.
+    /// Returns device and inode.
     #[must_use]
     pub fn file(&self) -> (u64, u64) {
         (self.device, self.inode)
@@ -43,7 +43,7 @@ impl FileState {
         format!("{device}:{inode}:{size}:{changed}")
     }
 
-    /// Returns `true` if the file was changed so shortly before that a further change may not show.
+    /// Returns `true` if the file was changed so recently that a further change may not be visible.
     #[must_use]
     #[expect(
         clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! The same interface where there is no supervision.
+//! The same interface for systems without supervision.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::{Command, Error, FileState, Judge, Outcome};
 
-/// A program that is about to be executed; there is none here.
+/// A program that is about to be executed, which does not exist here.
 #[derive(Debug)]
 pub struct Exec<'a> {
     never: Infallible,
@@ -15,74 +15,74 @@ pub struct Exec<'a> {
 }
 
 impl Exec<'_> {
-    /// The process.
+    /// Returns the process.
     #[must_use]
     pub fn process(&self) -> u32 {
         match self.never {}
     }
 
-    /// The first of the program's words.
+    /// Returns the first argument of the program.
     #[must_use]
     pub fn name(&self) -> Option<&std::ffi::OsStr> {
         match self.never {}
     }
 
-    /// The program's words.
+    /// Returns the arguments of the program.
     #[must_use]
     pub fn words(&self) -> &[OsString] {
         match self.never {}
     }
 
-    /// The file as it was named.
+    /// Returns the file as it was named.
     #[must_use]
     pub fn path(&self) -> &std::path::Path {
         match self.never {}
     }
 
-    /// Where the name leads, if it is a symbolic link.
+    /// Returns the target of the name, if it is a symbolic link.
     #[must_use]
     pub fn target(&self) -> Option<&std::path::Path> {
         match self.never {}
     }
 
-    /// The file and its state.
+    /// Returns the file and its state.
     #[must_use]
     pub fn state(&self) -> Option<FileState> {
         match self.never {}
     }
 
-    /// Where the supervisor can open a file that the program names.
+    /// Returns the path by which the supervisor can open a file that the program names.
     #[must_use]
     pub fn place_of(&self, _: &std::path::Path) -> PathBuf {
         match self.never {}
     }
 
-    /// Where the supervisor can open the file.
+    /// Returns the path by which the supervisor can open the file.
     #[must_use]
     pub fn place(&self) -> &std::path::Path {
         match self.never {}
     }
 
-    /// Whether the program is stopped before its first instruction.
+    /// Returns `true` if the program is stopped before its first instruction.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         match self.never {}
     }
 
-    /// The working directory.
+    /// Returns the working directory.
     #[must_use]
     pub fn directory(&self) -> Option<PathBuf> {
         match self.never {}
     }
 
-    /// The environment, as `NAME=value`.
+    /// Returns the environment, as `NAME=value`.
     #[must_use]
     pub fn environment(&self) -> Option<&[OsString]> {
         match self.never {}
     }
 }
 
-/// A connection to a local socket; there is none here.
+/// A connection to a local socket, which does not exist here.
 #[derive(Debug)]
 pub struct Connect<'a> {
     never: Infallible,
@@ -90,31 +90,31 @@ pub struct Connect<'a> {
 }
 
 impl Connect<'_> {
-    /// The process.
+    /// Returns the process.
     #[must_use]
     pub fn process(&self) -> u32 {
         match self.never {}
     }
 
-    /// The socket's name; one without a file begins with `@`.
+    /// Returns the socket's name; one without a file begins with `@`.
     #[must_use]
     pub fn socket(&self) -> &std::path::Path {
         match self.never {}
     }
 
-    /// The program that connects.
+    /// Returns the program that connects.
     #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
         match self.never {}
     }
 
-    /// The words of that program.
+    /// Returns the arguments of that program.
     #[must_use]
     pub fn words(&self) -> Vec<OsString> {
         match self.never {}
     }
 
-    /// Its working directory.
+    /// Returns its working directory.
     #[must_use]
     pub fn directory(&self) -> Option<PathBuf> {
         match self.never {}
@@ -124,12 +124,12 @@ impl Connect<'_> {
 /// Runs nothing.
 ///
 /// # Errors
-/// Always [`Error::Platform`].
+/// Always fails with [`Error::Platform`].
 pub fn run(_: &Command, _: &mut dyn Judge, _: &mut dyn FnMut(&[u8])) -> Result<Outcome, Error> {
     Err(Error::Platform)
 }
 
-/// Replaces this process by the command, without supervision. Returns the reason why it could not.
+/// Replaces this process by the command, without supervision. Returns the error if that fails.
 #[must_use]
 pub fn start_unsupervised(command: &Command) -> std::io::Error {
     use std::os::unix::process::CommandExt as _;
@@ -150,7 +150,7 @@ pub fn is_supervised(_: &[(OsString, OsString)]) -> bool {
     false
 }
 
-/// Ends this process as the signal would, as far as an exit code tells.
+/// Ends this process with the exit code of the signal.
 #[expect(clippy::exit, reason = "ending the process is what it is for")]
 pub fn end_by_signal(signal: i32) -> ! {
     std::process::exit(128 + signal)

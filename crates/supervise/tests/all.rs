@@ -1,4 +1,4 @@
-//! Real commands under supervision: how they end, what they can hide, and what becomes of them without a supervisor.
+//! Real commands under supervision: their ends, attempts to hide, and their fate without a supervisor.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 #![cfg(all(
     target_os = "linux",
@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 
-/// Programs of this crate's `examples/`.
+/// Returns the path of a program of this crate's `examples/`.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().and_then(Path::parent).unwrap();
     folder.join("examples").join(name)
 }
 
-/// A folder in which the forbidden act leaves a trace.
+/// A directory in which the forbidden act leaves a trace.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -31,7 +31,7 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // Other users must reach it.
+        // Other users must have access.
         let mode = Mode::from_raw_mode(0o777);
         rustix::fs::chmod(folder.path(), mode).unwrap();
         Self { folder }
@@ -45,7 +45,7 @@ impl Place {
         fs::read(self.path("acted")).map_or(0, |bytes| bytes.len())
     }
 
-    /// The supervised command: `words` under the rule that nothing called `caller` may `push`.
+    /// Returns the supervised command: `words` under the rule that nothing called `caller` may `push`.
     fn guarded(&self, words: &[&str]) -> Command {
         let mut command = Command::new(example("guarded"));
         command.args(["--deny", "caller push", "--deny", "forbidden", "--report"]);
@@ -77,7 +77,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Waits until something holds; the machine may be busy.
+/// Waits until a condition holds; the machine may be busy.
 #[track_caller]
 fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
@@ -194,7 +194,7 @@ fn what_is_exchanged_in_between_is_judged_as_well() {
         let words = [caller.to_str().unwrap(), way, acted.to_str().unwrap()];
         let output = place.guarded(&words).output().unwrap();
         assert_eq!(place.acted(), 0, "{way}: {}", place.report());
-        // Some were seen in each state, or nothing was tried.
+        // Some were seen in each state, or the test would prove nothing.
         assert!(
             String::from_utf8_lossy(&output.stderr).contains("refused"),
             "{way}"
@@ -203,7 +203,7 @@ fn what_is_exchanged_in_between_is_judged_as_well() {
     }
 }
 
-/// The bytes of such a file may have been exchanged without a trace after they were judged.
+/// The bytes of such a file may have been replaced without a trace after they were judged.
 #[test]
 fn a_file_that_was_just_written_is_judged_again_when_it_begins() {
     let place = Place::new();
@@ -225,7 +225,7 @@ fn a_file_that_was_just_written_is_judged_again_when_it_begins() {
         };
         (of("asked"), of("stopped"))
     };
-    // A busy machine may take too long now and then, but not each time.
+    // A busy machine may sometimes take too long, but not each time.
     let (asked, again) = judged("for i in $(seq 40); do cp /bin/true it; ./it; rm it; done");
     assert_eq!(asked, 40);
     assert!(again > 0);
@@ -305,7 +305,7 @@ fn a_supervisor_below_ours_leaves_the_rule_to_it() {
     let inner = || fs::read_to_string(place.path("inner")).unwrap();
     assert!(inner().contains("nested: true"), "{}", inner());
     assert_eq!(place.acted(), 0);
-    // A name that is not the supervisor's is another program's listener for us.
+    // A name that is not the supervisor's counts as another program's listener.
     for forged in ["ROLEOS_WATCH=1.0", "ROLEOS_WATCH="] {
         let output = place.shell(&format!("{forged} \"$GUARDED\" -- \"$CALLER\" harmless"));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -342,7 +342,7 @@ fn what_cannot_be_read_is_refused() {
     let place = Place::new();
     let script = "\"$CALLER\" hidden";
     let output = if is_root() {
-        // Root reads everything, so another user tries, who may not reach the folder of the build.
+        // Root can read everything, so another user tries, who has no access to the build directory.
         for name in ["guarded", "caller"] {
             fs::copy(example(name), place.path(name)).unwrap();
         }
@@ -481,7 +481,7 @@ fn a_terminal_works_as_without() {
         rustix::io::write(&master, typed).unwrap();
         let status = child.wait().unwrap();
         fs::remove_file(place.path("ready")).unwrap();
-        // What was written may arrive in parts; without the last writer the terminal ends.
+        // The output may arrive in parts; without the last writer the terminal ends.
         let mut said = Vec::new();
         let mut part = [0; 4096];
         drop(slave);

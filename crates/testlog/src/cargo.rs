@@ -1,35 +1,36 @@
-//! `cargo test`: one section per test binary, `running 5 tests` to `test result: …`, and what cargo says around them.
+//! `cargo test`: one section per test binary, `running 5 tests` to `test result: …`, and the output of cargo around
+//! them.
 //!
 //! Sections of one run are added. **A new run begins** with the first section after cargo has built again, that is
-//! after a line `Compiling …` or `Finished … target(s) in …`, or after `error: 2 targets failed:`. With `--quiet`, cargo
-//! prints none of these when tests pass: then all sections of the log are added, so an earlier failure stays.
+//! after a line `Compiling …` or `Finished … target(s) in …`, or after `error: 2 targets failed:`. With `--quiet`,
+//! cargo prints none of these when tests pass: then all sections of the log are added, so an earlier failure stays.
 //!
-//! A section takes only a result whose numbers add up to the announced tests, since a test may print such a line too. A
-//! result without an announcement counts as it is, because logs are often filtered down to these lines. A run is
-//! incomplete when a section has no result, when cargo reports a failure that no result shows (a crashed binary), when
-//! the last announced binary has no section, or when the last build failed; a crash and a failed build count as one
-//! error each. A log that holds all of stdout before all of stderr is understood as one run when it announces as many
-//! binaries as it has sections.
+//! A section takes only a result whose numbers add up to the announced tests, because a test may print such a line
+//! too. A result without an announcement counts as it is, because logs are often filtered down to these lines. A run
+//! is incomplete when a section has no result, when cargo reports a failure that no result shows (a crashed binary),
+//! when the last announced binary has no section, or when the last build failed; a crash and a failed build count as
+//! one error each. A log that holds all of stdout before all of stderr is understood as one run when it announces as
+//! many binaries as it has sections.
 
 use super::run::{Counts, Groups, Names, Passed};
 use super::text::{Line, contains, counted, cut, cut_last, number, split};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last run.
+/// State of the last run.
 #[derive(Debug, Default)]
 pub(super) struct CargoTest {
     run: Run,
     /// Tests that the open section has announced.
     open: Option<u64>,
-    /// How many names the sections before this one have.
+    /// Number of names before this section.
     names_before: usize,
-    /// Inside the list of names that follows `failures:`.
+    /// Set inside the list of names that follows `failures:`.
     in_list: bool,
-    /// cargo has built since the last section; what follows is another run.
+    /// Set if cargo has built since the last section; the next one is another run.
     rebuilt: bool,
-    /// Binaries announced since then.
+    /// Number of binaries announced since then.
     announced: u64,
-    /// The last build failed.
+    /// Set if the last build failed.
     unbuilt: bool,
 }
 
@@ -40,7 +41,7 @@ struct Run {
     passed: Passed,
     announced: u64,
     sections: u64,
-    /// A binary was announced and no section has followed yet.
+    /// Set if a binary was announced and no section has followed yet.
     awaits: bool,
     broken: bool,
     seen: bool,
@@ -79,7 +80,7 @@ impl Reader for CargoTest {
 }
 
 impl CargoTest {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(mut self) -> Option<Part> {
         self.adopt_announced();
         let begun = self.rebuilt && self.announced > 0;
@@ -105,7 +106,7 @@ impl CargoTest {
         })
     }
 
-    /// The run that a section belongs to.
+    /// Returns the run that a section belongs to.
     fn current(&mut self) -> &mut Run {
         if self.rebuilt {
             self.run = Run {
@@ -126,7 +127,7 @@ impl CargoTest {
         let Some(tests) = announced_tests(text) else {
             return;
         };
-        // A test of a test runner prints this too; without a new build, the open section goes on.
+        // A test of a test runner prints this too; without a new build, the open section continues.
         if self.open.is_some() && !self.rebuilt {
             return;
         }
@@ -137,7 +138,7 @@ impl CargoTest {
     fn result(&mut self, result: &SectionResult, line: usize) {
         match self.open {
             Some(tests) if tests != result.tests => return,
-            // Whatever looked like a build inside the section was printed by a test.
+            // Lines like those of a build inside the section were printed by a test.
             Some(_) => self.rebuilt = false,
             None => {}
         }
@@ -168,7 +169,7 @@ impl CargoTest {
         run.names.push_after(known, name, line);
     }
 
-    /// A name in the list at the end of a section; `false` when the list is over.
+    /// Reads a name in the list at the end of a section; `false` if the list is over.
     fn listed(&mut self, line: &Line<'_>) -> bool {
         let name = line.text.strip_prefix(b"    ");
         self.in_list = name.is_some_and(|name| !name.starts_with(b" "));
@@ -195,7 +196,7 @@ impl CargoTest {
         }
     }
 
-    /// What follows the word `error` at the start of a line.
+    /// Handles the text after the word `error` at the start of a line.
     fn cargo_fails(&mut self, text: &[u8]) {
         if is_build_error(text) {
             self.unbuilt |= self.open.is_none();
@@ -211,8 +212,7 @@ impl CargoTest {
         }
     }
 
-    /// Takes what stderr announced for the sections that stdout had before, when the two were joined one after the
-    /// other.
+    /// Applies the announcements of stderr to the earlier sections of stdout, if the two were concatenated.
     fn adopt_announced(&mut self) {
         if self.rebuilt && self.run.announced == 0 && self.run.sections == self.announced {
             self.run.announced = self.announced;
@@ -225,11 +225,11 @@ impl CargoTest {
 #[derive(Debug)]
 struct SectionResult {
     counts: Counts,
-    /// Tests that were announced, if this is the result of that section.
+    /// Number of announced tests of a section with this result.
     tests: u64,
 }
 
-/// `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.19s`
+/// Parses `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.19s`.
 fn result(text: &[u8]) -> Option<SectionResult> {
     let (verdict, list) = cut(text.strip_prefix(b"test result: ")?, b". ")?;
     let mut items = split(list, b"; ");
@@ -255,7 +255,7 @@ fn result(text: &[u8]) -> Option<SectionResult> {
     Some(SectionResult { counts, tests })
 }
 
-/// `running 5 tests`, perhaps with a note in parentheses.
+/// Parses `running 5 tests`, perhaps with a note in parentheses.
 fn announced_tests(text: &[u8]) -> Option<u64> {
     let (digits, rest) = cut(text.strip_prefix(b"running ")?, b" ")?;
     let rest = rest.strip_prefix(b"test")?;
@@ -263,23 +263,24 @@ fn announced_tests(text: &[u8]) -> Option<u64> {
     (rest.is_empty() || rest.starts_with(b" (")).then(|| number(digits))?
 }
 
-/// The name without the note that the test has to panic.
+/// Returns the name without the note that the test must panic.
 fn plain(name: &[u8]) -> &[u8] {
     name.strip_suffix(b" - should panic").unwrap_or(name)
 }
 
-/// `test tests::adds ... FAILED`, perhaps with a reason or a time behind it.
+/// Parses `test tests::adds ... FAILED`, perhaps with a reason or a time behind it.
 fn ended<'t>(text: &'t [u8], end: &[u8]) -> Option<&'t [u8]> {
     let (name, rest) = cut_last(text.strip_prefix(b"test ")?, end)?;
     (rest.is_empty() || rest.starts_with(b" ")).then_some(name)
 }
 
-/// `    Finished `test` profile [unoptimized + debuginfo] target(s) in 0.34s`
+/// Returns `true` for `    Finished `test` profile [unoptimized + debuginfo] target(s) in 0.34s`.
 fn is_finished(text: &[u8]) -> bool {
     text.starts_with(b"    Finished ") && contains(text, b" target(s) in ")
 }
 
-/// `     Running unittests src/lib.rs (target/debug/deps/toy-72d1228a8632fa39)` or `   Doc-tests toy`
+/// Returns `true` for `     Running unittests src/lib.rs (target/debug/deps/toy-72d1228a8632fa39)` or `   Doc-tests
+/// toy`.
 fn is_announced(text: &[u8]) -> bool {
     let binary =
         text.starts_with(b"     Running ") && (text.ends_with(b")") || contains(text, b"deps"));

@@ -6,7 +6,7 @@ use super::run::{Counts, Run};
 use super::text::{Line, contains, counted, cut, cut_last, number};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last run.
+/// State of the last run.
 #[derive(Debug, Default)]
 pub(super) struct Ctest {
     run: Run,
@@ -42,13 +42,13 @@ impl Reader for Ctest {
 }
 
 impl Ctest {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(self) -> Option<Part> {
         self.run.finish(Runner::Ctest)
     }
 }
 
-/// `50% tests passed, 2 tests failed out of 4`
+/// Parses `50% tests passed, 2 tests failed out of 4`.
 fn summary(text: &[u8]) -> Option<Counts> {
     let (percent, rest) = cut(text, b"% tests passed, ")?;
     number(percent)?;
@@ -63,12 +63,12 @@ fn summary(text: &[u8]) -> Option<Counts> {
     })
 }
 
-/// `3/5 Test #3: bad ....***Failed    0.02 sec`
+/// Returns `true` for `3/5 Test #3: bad ....***Failed    0.02 sec`.
 fn is_failed(text: &[u8]) -> bool {
     contains(text, b" Test ") && contains(text, b"***") && text.ends_with(b" sec")
 }
 
-/// `      3 - bad (Failed)`
+/// Parses `      3 - bad (Failed)`.
 fn listed(text: &[u8]) -> Option<&[u8]> {
     let (digits, name) = cut(text.trim_ascii_start(), b" - ")?;
     number(digits)?;

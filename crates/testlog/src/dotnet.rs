@@ -8,7 +8,7 @@ use super::run::{Counts, Groups, Names, Passed};
 use super::text::{Line, contains, cut, cut_last, number, split};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last run.
+/// State of the last run.
 #[derive(Debug, Default)]
 pub(super) struct Dotnet {
     counts: Counts,
@@ -40,7 +40,7 @@ impl Reader for Dotnet {
 }
 
 impl Dotnet {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(self) -> Option<Part> {
         if self.results == 0 && !self.unbuilt && self.names.len() == 0 {
             return None;
@@ -49,7 +49,7 @@ impl Dotnet {
         if self.results == 0 {
             counts.failed = self.names.len() as u64;
         }
-        // The newer output calls a failed test a failed build.
+        // The newer output reports a failed test as a failed build.
         let unbuilt = self.unbuilt && !counts.is_bad();
         counts.errors += u64::from(unbuilt);
         Some(Part {
@@ -65,7 +65,8 @@ impl Dotnet {
     }
 }
 
-/// `Passed!  - Failed:     0, Passed:     3, Skipped:     1, Total:     4, Duration: 21 ms - toy.dll (net8.0)`
+/// Parses `Passed!  - Failed:     0, Passed:     3, Skipped:     1, Total:     4, Duration: 21 ms - toy.dll
+/// (net8.0)`.
 fn assembly(text: &[u8]) -> Option<Counts> {
     let (verdict, list) = cut(text, b"!  - ")?;
     let counts = numbers(list)?;
@@ -79,7 +80,7 @@ fn assembly(text: &[u8]) -> Option<Counts> {
     }
 }
 
-/// `Test summary: total: 6, failed: 2, succeeded: 3, skipped: 1, duration: 1.2s`
+/// Parses `Test summary: total: 6, failed: 2, succeeded: 3, skipped: 1, duration: 1.2s`.
 fn summary(text: &[u8]) -> Option<Counts> {
     numbers(text.strip_prefix(b"Test summary: ")?)
 }
@@ -101,7 +102,7 @@ fn numbers(list: &[u8]) -> Option<Counts> {
     (total? == counts.total()).then_some(counts)
 }
 
-/// `  Failed Toy.Tests.Wrong [12 ms]`
+/// Parses `  Failed Toy.Tests.Wrong [12 ms]`.
 fn failed(text: &[u8]) -> Option<&[u8]> {
     let (name, time) = cut_last(text.strip_prefix(b"  Failed ")?, b" [")?;
     let is_time = time.ends_with(b"s]")

@@ -1,9 +1,10 @@
-//! `go test`, plain, with `-v`, and with `-json` (whose events [`go_json`](super::go_json) takes apart).
+//! `go test`, plain, with `-v`, and with `-json` (whose events [`go_json`](super::go_json) parses).
 //!
 //! go prints one result per package, `ok`, `FAIL` or `?`, after the lines of its tests. Each package's last result
-//! counts, so that rerunning one package replaces that package alone. Tests are counted with their subtests, as they are
-//! listed; without `-v`, passing tests are not listed, and a package that is `ok` counts as one passed test. A package
-//! that fails without a failed test, because it cannot be built or crashed, counts as one error and is not complete.
+//! counts, so that rerunning one package replaces that package alone. Tests are counted with their subtests, as they
+//! are listed; without `-v`, passing tests are not listed, and a package that is `ok` counts as one passed test. A
+//! package that fails without a failed test, because it cannot be built or crashed, counts as one error and is not
+//! complete.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +13,14 @@ use super::run::{Counts, Groups, Names, Passed};
 use super::text::{Line, cut, cut_last, is_seconds, word};
 use super::{MAX_FAILURES, Part, Reader, Runner};
 
-/// Packages that are told apart; further ones are added up without looking for reruns.
+/// Limit of packages that are kept separately; further ones are summed without detection of reruns.
 const MAX_PACKAGES: usize = 10_000;
-/// Bytes of a package's name; a longer one is treated like one too many.
+/// Limit of the bytes of a package's name; a longer one is treated like one too many.
 const MAX_PACKAGE_NAME: usize = 500;
-/// Failed tests that are named before the packages are added up.
+/// Limit of failed tests that are named before the packages are summed.
 const MAX_NAMES: usize = 10 * MAX_FAILURES;
 
-/// Every package's last result.
+/// Last result of every package.
 #[derive(Debug, Default)]
 pub(super) struct GoTest {
     packages: BTreeMap<Vec<u8>, Package>,
@@ -30,9 +31,9 @@ pub(super) struct GoTest {
     passed: Passed,
     summary_line: usize,
     seen: bool,
-    /// A package failed before it was run again.
+    /// Set if a package failed before it was run again.
     earlier_failed: bool,
-    /// The line `FAIL` that stands alone, which ends a run in which a package failed.
+    /// Set by a line `FAIL`, which ends a run in which a package failed.
     is_bad: bool,
 }
 
@@ -40,9 +41,9 @@ pub(super) struct GoTest {
 struct Package {
     counts: Counts,
     names: Names,
-    /// Begun, and not yet ended by a result.
+    /// Set if it has begun and not yet ended with a result.
     open: bool,
-    /// Failed without a failed test.
+    /// Set if it failed without a failed test.
     broken: bool,
 }
 
@@ -83,7 +84,7 @@ impl Reader for GoTest {
 }
 
 impl GoTest {
-    /// The results of all packages together.
+    /// Returns the results of all packages together.
     pub(super) fn finish(self) -> Option<Part> {
         if !self.seen {
             return None;
@@ -124,7 +125,7 @@ impl GoTest {
         })
     }
 
-    /// A test of plain output, which tells the package only afterwards.
+    /// Begins a test of plain output, which names the package only afterwards.
     fn begin(&mut self) {
         self.seen = true;
         self.unclaimed.open = true;
@@ -192,7 +193,7 @@ impl GoTest {
 }
 
 impl Package {
-    /// Counts a test; whether it was also named.
+    /// Counts a test; returns `true` if it was also named.
     fn count(&mut self, verdict: Verdict, test: &[u8], line: usize, room: bool) -> bool {
         let mut one = Counts::default();
         match verdict {
@@ -213,7 +214,7 @@ impl Package {
     }
 }
 
-/// Where a package's result is kept, and whether that is a place of its own.
+/// Returns the entry for a package's result, and `true` if it is the package's own.
 fn place<'a>(
     packages: &'a mut BTreeMap<Vec<u8>, Package>,
     others: &'a mut Package,
@@ -227,7 +228,7 @@ fn place<'a>(
     }
 }
 
-/// `--- FAIL: TestTable/two (0.00s)`, subtests being indented by fours.
+/// Parses `--- FAIL: TestTable/two (0.00s)`, with subtests indented by fours.
 fn test(text: &[u8]) -> Option<(Verdict, &[u8])> {
     let rest = text.trim_ascii_start().strip_prefix(b"--- ")?;
     let (verdict, rest) = cut(rest, b": ")?;
@@ -244,11 +245,12 @@ fn test(text: &[u8]) -> Option<(Verdict, &[u8])> {
 #[derive(Debug)]
 struct PackageLine<'a> {
     package: &'a [u8],
-    /// No test was run.
+    /// Set if no test was run.
     is_empty: bool,
 }
 
-/// `ok  ⇥toy/good⇥0.003s`, `FAIL⇥toy/bad [build failed]` or `?   ⇥toy/none⇥[no test files]`, ⇥ being a tab or spaces.
+/// Parses `ok  ⇥toy/good⇥0.003s`, `FAIL⇥toy/bad [build failed]` or `?   ⇥toy/none⇥[no test files]`, in which ⇥ is a
+/// tab or spaces.
 fn package(text: &[u8]) -> Option<(Verdict, PackageLine<'_>)> {
     let (verdict, rest) = match text {
         [b'o', b'k', b' ', b' ', rest @ ..] => (Verdict::Pass, rest),

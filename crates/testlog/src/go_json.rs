@@ -1,13 +1,13 @@
-//! One event of `go test -json`: a flat JSON object on a line of its own.
+//! One event of `go test -json`: a flat JSON object on one line.
 //!
-//! Takes only what such a line can be: strings, numbers and the like under known and unknown keys. A nested value, a
-//! second value or anything else makes it no event. Decides nothing about results.
+//! Accepts only strings, numbers and other plain values under known and unknown keys. A line with a nested value, a
+//! second value or anything else is not an event. Decides nothing about results.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// What happened to a package or to one of its tests.
+/// Event of a package or of one of its tests.
 #[derive(Debug)]
 pub(super) struct Event<'a> {
     pub(super) action: &'a [u8],
@@ -15,7 +15,7 @@ pub(super) struct Event<'a> {
     pub(super) test: Option<Cow<'a, [u8]>>,
 }
 
-/// Reads an event; `None` when the line is not one, or is one without a package.
+/// Parses an event; `None` if the line is not one, or is one without a package.
 pub(super) fn event(line: &[u8]) -> Option<Event<'_>> {
     let mut input = line.strip_prefix(b"{")?;
     let (mut action, mut package, mut test) = (None, None, None);
@@ -52,7 +52,7 @@ fn take(input: &mut &[u8], byte: u8) -> Option<()> {
     Some(())
 }
 
-/// The characters between quotes, as they are written.
+/// Returns the characters between quotes, as written.
 fn string<'a>(input: &mut &'a [u8]) -> Option<&'a [u8]> {
     let text = input.strip_prefix(b"\"")?;
     let mut end = 0;
@@ -79,7 +79,7 @@ fn skip_value(input: &mut &[u8]) -> Option<()> {
     (!value.is_empty()).then_some(())
 }
 
-/// The characters that the escapes stand for. Half of a surrogate pair stands for a question mark in a diamond.
+/// Decodes the escapes. Half of a surrogate pair becomes the replacement character.
 fn plain(written: &[u8]) -> Cow<'_, [u8]> {
     let mut parts = written.split(|byte| *byte == b'\\');
     let first = parts.next().unwrap_or_default();
@@ -90,7 +90,7 @@ fn plain(written: &[u8]) -> Cow<'_, [u8]> {
     let mut is_literal = false;
     for part in parts {
         match part {
-            // Two backslashes leave an empty part between them; the second one is meant as it is.
+            // Two backslashes leave an empty part between them; the second one is literal.
             [] if !is_literal => {
                 shown.push(b'\\');
                 is_literal = true;

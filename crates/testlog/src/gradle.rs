@@ -1,21 +1,21 @@
 //! Gradle: `> Task :app:test` for every task, and `BUILD SUCCESSFUL` or `BUILD FAILED` at the end.
 //!
-//! Gradle tells no number of tests when all of them pass, so a test task that was run, or that is up to date, counts as
-//! one passed test unless `PASSED` lines say more. Names come from `Class > test() FAILED`, numbers from
-//! `5 tests completed, 2 failed, 1 skipped`. A build that fails without a failed test counts as one error.
+//! Gradle prints no number of tests when all of them pass, so a test task that was run, or that is up to date, counts
+//! as one passed test unless `PASSED` lines show more. Names come from `Class > test() FAILED`, numbers from `5 tests
+//! completed, 2 failed, 1 skipped`. A build that fails without a failed test counts as one error.
 
 use super::run::{Counts, Groups, Names, Passed};
 use super::text::{Line, counted, cut, cut_last, split};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last build.
+/// State of the last build.
 #[derive(Debug, Default)]
 pub(super) struct Gradle {
-    /// Test tasks that were run.
+    /// Number of test tasks that were run.
     tasks: u64,
     passed: u64,
     skipped: u64,
-    /// What `tests completed` says, added up.
+    /// Sum of the lines with `tests completed`.
     completed: Counts,
     names: Names,
     ended: Option<bool>,
@@ -58,7 +58,7 @@ impl Reader for Gradle {
 }
 
 impl Gradle {
-    /// The result of the last build.
+    /// Returns the result of the last build.
     pub(super) fn finish(self) -> Option<Part> {
         if !self.seen {
             return None;
@@ -97,13 +97,13 @@ impl Gradle {
         if self.ended.is_some() {
             self.renew();
         }
-        // Ant says the same; only tasks and tests are signs of Gradle.
+        // Ant prints the same; only tasks and tests identify Gradle.
         self.ended = self.seen.then_some(good);
         self.summary_line = line;
     }
 }
 
-/// `app:test UP-TO-DATE`: the last part is a name of tests, and the task was not left out.
+/// Returns `true` for `app:test UP-TO-DATE`: the last part is a name of tests, and the task was not left out.
 fn is_test_task(task: &[u8]) -> bool {
     let (path, note) = cut(task, b" ").unwrap_or((task, b""));
     let name = cut_last(path, b":").map_or(path, |(_, name)| name);
@@ -111,7 +111,7 @@ fn is_test_task(task: &[u8]) -> bool {
     is_test && !matches!(note, b"NO-SOURCE" | b"SKIPPED")
 }
 
-/// `5 tests completed, 2 failed, 1 skipped`
+/// Parses `5 tests completed, 2 failed, 1 skipped`.
 fn completed(text: &[u8]) -> Option<Counts> {
     let mut items = split(text, b", ");
     let (total, word) = counted(items.next()?)?;

@@ -1,24 +1,24 @@
 //! jest: `PASS`/`FAIL` headers per file, and one summary per run.
 //!
 //! Takes `Tests:       1 failed, 2 skipped, 10 passed, 13 total` at the start of a line when its numbers add up. The
-//! `Test Suites:` line above it tells of files that could not be run at all, which count as errors, and of files that
-//! were left out by `--bail`. Names come from `● suite › name` under a `FAIL` header, or from `✕ name` when the log has
-//! no such headers.
+//! `Test Suites:` line above it shows files that could not be run at all, which count as errors, and files that were
+//! left out by `--bail`. Names come from `● suite › name` under a `FAIL` header, or from `✕ name` when the log has no
+//! such headers.
 
 use super::run::{Counts, LastRun, Names, Run};
 use super::text::{Line, contains, counted, cut_last, number, split};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last run.
+/// State of the last run.
 #[derive(Debug, Default)]
 pub(super) struct Jest {
     run: Run,
     /// File of the `FAIL` header above.
     failed_file: Option<Vec<u8>>,
-    /// Names of `✕` lines, for want of better ones.
+    /// Names of `✕` lines, if there are no better ones.
     crossed: Names,
     suites: Option<Suites>,
-    /// Files that could not be run.
+    /// Number of files that could not be run.
     broken_files: u64,
 }
 
@@ -53,7 +53,7 @@ impl LastRun for Jest {
 }
 
 impl Jest {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(mut self) -> Option<Part> {
         if self.run.names.len() == 0 {
             self.run.names = self.crossed;
@@ -96,7 +96,7 @@ impl Jest {
     }
 }
 
-/// `FAIL src/a.test.js` or, with colours, ` FAIL  src/a.test.js (5.2 s)`: whether it failed, and the file.
+/// Parses `FAIL src/a.test.js` or, with colours, ` FAIL  src/a.test.js (5.2 s)`: `true` if it failed, and the file.
 fn header(text: &[u8]) -> Option<(bool, &[u8])> {
     let text = text.strip_prefix(b" ").unwrap_or(text);
     let is_failed = text.starts_with(b"FAIL ");
@@ -132,7 +132,7 @@ fn is_script(file: &[u8]) -> bool {
     )
 }
 
-/// `subtracts (34 ms)` without the time.
+/// Returns `subtracts (34 ms)` without the time.
 fn without_time(text: &[u8]) -> &[u8] {
     match cut_last(text, b" (") {
         Some((name, time)) if time.ends_with(b"s)") => name,
@@ -140,7 +140,7 @@ fn without_time(text: &[u8]) -> &[u8] {
     }
 }
 
-/// `1 failed, 1 skipped, 1 passed, 2 of 3 total`: a skipped file is not one of the two.
+/// Parses `1 failed, 1 skipped, 1 passed, 2 of 3 total`: a skipped file is not one of the two.
 fn suites(list: &[u8]) -> Option<Suites> {
     let (mut failed, mut done, mut total) = (0, 0, None);
     for item in split(list, b", ") {
@@ -164,7 +164,7 @@ fn suites(list: &[u8]) -> Option<Suites> {
     })
 }
 
-/// `1 failed, 2 skipped, 1 todo, 10 passed, 14 total`
+/// Parses `1 failed, 2 skipped, 1 todo, 10 passed, 14 total`.
 fn tests(list: &[u8]) -> Option<Counts> {
     let mut counts = Counts::default();
     let mut total = None;

@@ -1,28 +1,28 @@
-//! A JSON document in a log, taken apart into its plain values, each with the keys that lead to it.
+//! Walks a JSON document in a log and reports its plain values, each with the keys that lead to it.
 //!
-//! Nothing is built up: memory is bounded by the depth, and the work is linear in the document. Knows no runner.
+//! No tree is built: memory is bounded by the depth, and the work is linear in the document. Independent of runners.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// Values inside of values.
+/// Limit of the depth of values.
 const MAX_DEPTH: usize = 64;
-/// Bytes of a key or a string that are looked at.
+/// Limit of the bytes of a key or a string that are read.
 const MAX_TEXT: usize = 4096;
 
 /// A plain value.
 #[derive(Debug)]
 pub(super) enum Value<'a> {
-    /// As it is written between its quotes.
+    /// A string, as written between its quotes.
     Text(&'a [u8]),
-    /// A number, `true`, `false` or `null`, as it is written.
+    /// A number, `true`, `false` or `null`, as written.
     Word(&'a [u8]),
-    /// An object or an array ended.
+    /// The end of an object or an array.
     End,
 }
 
-/// One level: the key under which the value stands, empty in an array.
+/// One level: the key of the value, empty in an array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Level<'a> {
     /// The key that is being read.
@@ -46,7 +46,7 @@ fn walk_to<'a>(
 ) -> Option<usize> {
     let mut levels: Vec<Level<'a>> = Vec::new();
     let mut rest = bytes;
-    // What may come next: a value, or a comma or an end.
+    // The next token must be a value, or a comma or an end.
     let mut value_is_due = true;
     loop {
         rest = rest.trim_ascii_start();
@@ -115,7 +115,7 @@ fn walk_to<'a>(
     }
 }
 
-/// The characters between quotes, as they are written. Until the end is found, all of the document counts as reached.
+/// Returns the characters between quotes, as written. Until the end is found, the whole document counts as reached.
 fn take_string<'a>(rest: &mut &'a [u8], whole: usize, reached: &mut usize) -> Option<&'a [u8]> {
     let text = rest.strip_prefix(b"\"")?;
     *reached = whole;
@@ -131,7 +131,7 @@ fn take_string<'a>(rest: &mut &'a [u8], whole: usize, reached: &mut usize) -> Op
     text.get(..end)
 }
 
-/// A string with the escapes that names use resolved.
+/// Returns a string with the escapes that names use decoded.
 pub(super) fn plain(text: &[u8]) -> Cow<'_, [u8]> {
     let text = text.get(..MAX_TEXT).unwrap_or(text);
     if !text.contains(&b'\\') {

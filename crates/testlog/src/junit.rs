@@ -1,9 +1,9 @@
 //! JUnit XML reports, alone or in the middle of a log.
 //!
-//! A report starts with a line that starts with `<testsuites` or `<testsuite`, perhaps behind an XML declaration, and is
-//! read up to the end of that element. Test cases are counted rather than the numbers in attributes, which are taken
-//! only when there are no test cases; where they tell of failures that no test case shows, the report is not complete.
-//! Entities and document types are never expanded: the reading starts behind them.
+//! A report starts with a line that starts with `<testsuites` or `<testsuite`, perhaps behind an XML declaration, and
+//! is read up to the end of that element. Test cases are counted rather than the numbers in attributes, which are
+//! taken only when there are no test cases; if they report failures that no test case shows, the report is not
+//! complete. Entities and document types are never expanded: parsing starts behind them.
 
 use memchr::memchr_iter;
 use quick_xml::Reader;
@@ -14,16 +14,16 @@ use super::run::{Counts, Groups, Names, Passed};
 use super::text::{cut, number};
 use super::{Part, Runner};
 
-/// Elements within elements. Reports need five; more would only cost memory.
+/// Limit of the depth of elements. Reports need five; more would only cost memory.
 const MAX_DEPTH: usize = 64;
-/// Attributes of an element that are looked at.
+/// Limit of the attributes of an element that are read.
 const MAX_ATTRIBUTES: usize = 64;
-/// Bytes of an attribute that are looked at.
+/// Limit of the bytes of an attribute that are read.
 const MAX_VALUE: usize = 4096;
-/// Bytes of a line in which the root element is looked for.
+/// Limit of the bytes of a line that are searched for the root element.
 const MAX_DECLARATION: usize = 1024;
 
-/// Where the root element starts in a line, if it does.
+/// Returns the position of the root element in a line, if there is one.
 pub(super) fn root(line: &[u8]) -> Option<usize> {
     let line = line.get(..MAX_DECLARATION).unwrap_or(line);
     let mut rest = line.trim_ascii_start();
@@ -49,7 +49,7 @@ pub(super) struct Junit {
 }
 
 impl Junit {
-    /// Reads one report from its root element; how many bytes it took.
+    /// Reads one report from its root element; returns the number of bytes.
     pub(super) fn document(&mut self, xml: &[u8], line: usize) -> usize {
         let mut reader = Reader::from_reader(xml);
         reader.config_mut().allow_dangling_amp = true;
@@ -73,7 +73,7 @@ impl Junit {
         used
     }
 
-    /// The results of all reports together.
+    /// Returns the results of all reports together.
     pub(super) fn finish(self) -> Option<Part> {
         self.seen.then(|| Part {
             groups: Groups::default(),
@@ -90,17 +90,17 @@ impl Junit {
 
 #[derive(Debug, Default)]
 struct Report {
-    /// Test cases, and what broke outside of them.
+    /// Counts of test cases, and of errors outside of them.
     found: Counts,
     names: Names,
     passed: Passed,
     case: Option<Case>,
     has_cases: bool,
-    /// The numbers on the root element.
+    /// Numbers on the root element.
     root: Option<Counts>,
-    /// The numbers on its children, added.
+    /// Sum of the numbers on its children.
     suites: Counts,
-    /// Some number in an attribute tells of a failure.
+    /// Set if a number in an attribute reports a failure.
     claims_bad: bool,
 }
 
@@ -112,7 +112,7 @@ struct Case {
     outcome: Outcome,
 }
 
-/// Later ones win over earlier ones when a test case has several.
+/// Outcome of a test case; later variants win over earlier ones if it has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Passed,
@@ -122,7 +122,7 @@ enum Outcome {
 }
 
 impl Report {
-    /// Reads up to the end of the root element; `None` when it does not come or the XML is broken.
+    /// Reads up to the end of the root element; `None` if it is missing or the XML is broken.
     fn read(&mut self, reader: &mut Reader<&[u8]>, place: &mut Place<'_>) -> Option<()> {
         let mut depth = 0;
         loop {
@@ -225,7 +225,7 @@ impl Report {
     }
 }
 
-/// Counts lines while the reader moves on.
+/// Counter of lines for the reader's position.
 #[derive(Debug)]
 struct Place<'a> {
     xml: &'a [u8],
@@ -246,7 +246,7 @@ fn position(reader: &Reader<&[u8]>) -> usize {
     usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX)
 }
 
-/// `tests="9" failures="2" errors="1" skipped="2"`
+/// Parses `tests="9" failures="2" errors="1" skipped="2"`.
 fn attribute_counts(element: &BytesStart<'_>) -> Option<Counts> {
     let [tests, failures, errors, skipped] =
         attributes(element, [b"tests", b"failures", b"errors", b"skipped"])
@@ -261,7 +261,7 @@ fn attribute_counts(element: &BytesStart<'_>) -> Option<Counts> {
     Some(counts)
 }
 
-/// Class and test, as far as they are given.
+/// Returns class and test, if they are given.
 fn case_name(element: &BytesStart<'_>) -> Vec<u8> {
     let [class, name] = attributes(element, [b"classname", b"name"]).map(Option::unwrap_or_default);
     let parts = [class, name];
@@ -273,7 +273,7 @@ fn case_name(element: &BytesStart<'_>) -> Vec<u8> {
     parts.join(b" ".as_slice())
 }
 
-/// The values of some attributes, bounded and with the five entities of XML resolved.
+/// Returns the values of some attributes, bounded and with the five entities of XML resolved.
 fn attributes<const N: usize>(element: &BytesStart<'_>, keys: [&[u8]; N]) -> [Option<Vec<u8>>; N] {
     let mut values = [const { None }; N];
     let mut attributes = element.attributes();

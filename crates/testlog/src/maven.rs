@@ -1,20 +1,20 @@
 //! Maven with surefire or failsafe: one result per module, and `BUILD SUCCESS` or `BUILD FAILURE` at the end.
 //!
-//! Takes `Tests run: 5, Failures: 1, Errors: 1, Skipped: 1` below `Results:`, since every class prints such a line too.
-//! Modules are added up. A build that fails without a failed test counts as one error. With `-q`, a build that passes
-//! prints nothing, so nothing can be told of it.
+//! Takes `Tests run: 5, Failures: 1, Errors: 1, Skipped: 1` below `Results:`, because every class prints such a line
+//! too. Modules are summed. A build that fails without a failed test counts as one error. With `-q`, a build that
+//! passes prints nothing, so its result is unknown.
 
 use super::run::{Counts, Groups, Names, Passed};
 use super::text::{Line, contains, cut, cut_last, number, split, word};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last build.
+/// State of the last build.
 #[derive(Debug, Default)]
 pub(super) struct Maven {
     counts: Counts,
     names: Names,
     in_results: bool,
-    /// Inside the list below `Failures:` or `Errors:`.
+    /// Set inside the list below `Failures:` or `Errors:`.
     in_list: bool,
     results: u64,
     ended: Option<bool>,
@@ -49,7 +49,7 @@ impl Reader for Maven {
 }
 
 impl Maven {
-    /// The result of the last build.
+    /// Returns the result of the last build.
     pub(super) fn finish(self) -> Option<Part> {
         let mut counts = self.counts;
         if self.results == 0 && self.ended.is_none() {
@@ -64,7 +64,7 @@ impl Maven {
             counts,
             failures: self.names.into_failures(),
             passed: Passed::default(),
-            // A build that ends well says so; one that fails may be quiet and end here.
+            // A build that succeeds prints that; one that fails may be quiet and end here.
             complete: self.ended.is_some() || counts.is_bad(),
             summary: self.summary_line,
             earlier_failed: self.earlier_failed,
@@ -88,7 +88,7 @@ impl Maven {
         self.summary_line = line;
     }
 
-    /// `  BadTest.wrong:2 expected:<2> but was:<1>`
+    /// Reads `  BadTest.wrong:2 expected:<2> but was:<1>`.
     fn failure(&mut self, text: &[u8], line: usize) {
         if !self.in_list || !text.starts_with(b"  ") {
             return;
@@ -101,14 +101,14 @@ impl Maven {
     }
 }
 
-/// What follows the level, `[INFO] `.
+/// Returns the text after the level, `[INFO] `.
 fn logged(text: &[u8]) -> Option<&[u8]> {
     ["[INFO] ", "[ERROR] ", "[WARNING] "]
         .iter()
         .find_map(|level| text.strip_prefix(level.as_bytes()))
 }
 
-/// `Tests run: 5, Failures: 1, Errors: 1, Skipped: 1`
+/// Parses `Tests run: 5, Failures: 1, Errors: 1, Skipped: 1`.
 fn totals(text: &[u8]) -> Option<Counts> {
     let mut counts = Counts::default();
     let mut total = None;

@@ -1,21 +1,21 @@
 //! mocha with the reporters that end in a list of failures (spec, dot, list, …), and Cypress, which is built on it.
 //!
 //! Takes `  3 passing (7ms)` with the `1 pending` and `2 failing` that follow it. Names come from the numbered list
-//! behind them. A failure that the tree of the spec reporter marks and the summary does not tell makes the run incomplete:
-//! then the log was cut.
+//! behind them. A failure that the tree of the spec reporter marks and the summary does not report makes the run
+//! incomplete: then the log was cut.
 
 use super::run::{Counts, Run};
 use super::text::{Line, counted, cut};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last run.
+/// State of the last run.
 #[derive(Debug, Default)]
 pub(super) struct Mocha {
     run: Run,
-    /// Failures that the tree marks.
+    /// Number of failures that the tree marks.
     marked: u64,
     has_failing: bool,
-    /// The name that is being put together from its lines, and the line where it began.
+    /// Name that is assembled from its lines, and the line where it began.
     name: Option<(Vec<u8>, usize)>,
 }
 
@@ -50,16 +50,16 @@ impl Reader for Mocha {
 }
 
 impl Mocha {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(mut self) -> Option<Part> {
         if self.run.looks_good() && self.marked > 0 {
             self.run.stop();
         }
-        // Marks alone are too weak a sign of a mocha run.
+        // Marks alone do not identify a mocha run.
         self.run.finish(Runner::Mocha)
     }
 
-    /// `  1) suite`, then its parts further to the right, the last of which ends with a colon.
+    /// Reads `  1) suite`, then its parts further to the right, the last of which ends with a colon.
     fn listed(&mut self, line: &Line<'_>) {
         let text = line.text;
         if let Some(part) = mark(text) {
@@ -92,7 +92,7 @@ impl Mocha {
     }
 }
 
-/// `  3 passing (7ms)`
+/// Parses `  3 passing (7ms)`.
 fn passing(text: &[u8]) -> Option<u64> {
     let (count, rest) = counted(text.trim_ascii_start())?;
     let time = rest.strip_prefix(b"passing (")?.strip_suffix(b")")?;
@@ -101,7 +101,7 @@ fn passing(text: &[u8]) -> Option<u64> {
     is_time.then_some(count)
 }
 
-/// `  1) name`
+/// Parses `  1) name`.
 fn mark(text: &[u8]) -> Option<&[u8]> {
     let text = text.strip_prefix(b"  ")?.trim_ascii_start();
     let (number, name) = cut(text, b") ")?;

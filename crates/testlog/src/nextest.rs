@@ -1,17 +1,18 @@
-//! `cargo nextest run`: one summary per run, with a status line for every test before it and the failed ones after it.
+//! `cargo nextest run`: one summary per run, with a status line for every test before it and the failed ones after
+//! it.
 //!
-//! Takes `Summary [ 0.5s] 6 tests run: 4 passed (1 slow), 2 failed, 1 skipped` when its numbers add up; `2/6 tests run`
-//! means that the run stopped early. A try that failed and was repeated is not a failure. What tests print is
-//! indented by four or stands between `---` lines, and is never read, see the rule about open runs.
+//! Takes `Summary [ 0.5s] 6 tests run: 4 passed (1 slow), 2 failed, 1 skipped` when its numbers add up; `2/6 tests
+//! run` means that the run stopped early. A try that failed and was repeated is not a failure. The output of tests is
+//! indented by four or between `---` lines, and is never read, see the rule about open runs.
 
 use super::run::{Counts, Run};
 use super::text::{Line, contains, counted, cut, number, split};
 use super::{Part, Reader, Runner};
 
-/// Where the `[` of a status line stands: the status is right-aligned to 12 columns.
+/// Column of the `[` of a status line: the status is right-aligned to 12 columns.
 const STATUS_COLUMNS: usize = 12;
 
-/// What is known of the last run.
+/// State of the last run.
 #[derive(Debug, Default)]
 pub(super) struct Nextest {
     run: Run,
@@ -47,13 +48,13 @@ impl Reader for Nextest {
 }
 
 impl Nextest {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(self) -> Option<Part> {
         self.run.finish(Runner::Nextest)
     }
 }
 
-/// ` Nextest run ID …` or `    Starting 6 tests across 2 binaries (1 test skipped)`
+/// Returns `true` for ` Nextest run ID …` or `    Starting 6 tests across 2 binaries (1 test skipped)`.
 fn is_start(text: &[u8]) -> bool {
     let starting = text.strip_prefix(b"    Starting ").and_then(counted);
     text.starts_with(b" Nextest run ID ")
@@ -68,7 +69,8 @@ struct Summary {
     stopped: bool,
 }
 
-/// While the run is open, the summary has to stand where nextest puts it; a filtered log may have lost the spaces.
+/// Parses the summary. While the run is open, it must have nextest's indentation; a filtered log may have lost the
+/// spaces.
 fn summary(text: &[u8], strict: bool) -> Option<Summary> {
     let text = if strict {
         text.strip_prefix(b"     ")?
@@ -99,7 +101,7 @@ fn summary(text: &[u8], strict: bool) -> Option<Summary> {
     })
 }
 
-/// The items of the list without their notes, `4 passed (1 slow, 1 flaky)` being one item.
+/// Returns the items of the list without their notes; `4 passed (1 slow, 1 flaky)` is one item.
 fn items(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut in_note = false;
     split(list, b", ").filter_map(move |item| {
@@ -111,7 +113,8 @@ fn items(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The status and the test of `        FAIL [   0.017s] (1/6) toy more::should`, the counter being new in later versions.
+/// Parses the status and the test of `        FAIL [   0.017s] (1/6) toy more::should`; the counter is new in later
+/// versions.
 fn status(text: &[u8], after_summary: bool) -> Option<(&[u8], &[u8])> {
     let (status, rest) = text.split_at_checked(STATUS_COLUMNS)?;
     let (seconds, rest) = cut(rest.strip_prefix(b" [")?, b"s] ")?;
@@ -123,7 +126,7 @@ fn status(text: &[u8], after_summary: bool) -> Option<(&[u8], &[u8])> {
         None => (None, rest),
     };
     let (status, is_last) = match status.trim_ascii_start().strip_prefix(b"TRY ") {
-        // Only the last try counts: it has a place in the count, or it is listed after the summary.
+        // Only the last try counts: it has a number in the count, or it is listed after the summary.
         Some(tried) => {
             let has_place = counter
                 .and_then(|counter| counter.last())

@@ -1,19 +1,20 @@
 //! PHPUnit: one summary per run, with the failed tests by name before it.
 //!
 //! Takes `OK (2 tests, 2 assertions)`, and `Tests: 11, Assertions: 6, Errors: 1, Failures: 2.` below `OK, but …`,
-//! `FAILURES!`, `ERRORS!` or `WARNINGS!`. Names come from `1) Class::test` below `There was 1 error:` and its like.
+//! `FAILURES!`, `ERRORS!` or `WARNINGS!`. Names come from `1) Class::test` below `There was 1 error:` and similar
+//! lines.
 
 use super::run::{Counts, Run};
 use super::text::{Line, contains, counted, cut, number, split};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last run.
+/// State of the last run.
 #[derive(Debug, Default)]
 pub(super) struct Phpunit {
     run: Run,
-    /// Inside a list of failures or errors.
+    /// Set inside a list of failures or errors.
     in_list: bool,
-    /// The verdict whose numbers are on the next line.
+    /// Verdict whose numbers are on the next line.
     verdict: Option<bool>,
 }
 
@@ -56,13 +57,13 @@ impl Reader for Phpunit {
 }
 
 impl Phpunit {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(self) -> Option<Part> {
         self.run.finish(Runner::Phpunit)
     }
 }
 
-/// `OK (2 tests, 2 assertions)`
+/// Parses `OK (2 tests, 2 assertions)`.
 fn all_well(text: &[u8]) -> Option<Counts> {
     let list = text.strip_prefix(b"OK (")?.strip_suffix(b")")?;
     let (tests, assertions) = cut(list, b", ")?;
@@ -74,7 +75,7 @@ fn all_well(text: &[u8]) -> Option<Counts> {
     })
 }
 
-/// `Tests: 11, Assertions: 6, Errors: 1, Failures: 2, Skipped: 2, Incomplete: 1, Risky: 1.`
+/// Parses `Tests: 11, Assertions: 6, Errors: 1, Failures: 2, Skipped: 2, Incomplete: 1, Risky: 1.`
 fn numbers(text: &[u8], good: bool) -> Option<Counts> {
     let mut counts = Counts::default();
     let mut total = None;

@@ -1,21 +1,22 @@
 //! Playwright: `Running 5 tests using 1 worker`, and a block of numbers at the end, the passed tests last.
 //!
-//! Takes `  2 passed (2.8s)` when the numbers above it (`2 failed`, `1 flaky`, `1 skipped`, `1 did not run`) make up the
-//! announced tests together with it. A flaky test counts as passed. A run without a passed test ends without that line.
+//! Takes `  2 passed (2.8s)` when the numbers above it (`2 failed`, `1 flaky`, `1 skipped`, `1 did not run`) make up
+//! the announced tests together with it. A flaky test counts as passed. A run without a passed test ends without that
+//! line.
 
 use super::run::{Counts, Run};
 use super::text::{Line, counted, cut, number};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last run.
+/// State of the last run.
 #[derive(Debug, Default)]
 pub(super) struct Playwright {
     run: Run,
     announced: Option<u64>,
-    /// The block of numbers so far.
+    /// Block of numbers so far.
     block: Counts,
     not_run: u64,
-    /// Below `2 failed`, where the names stand.
+    /// Set below `2 failed`, where the names are.
     in_list: bool,
 }
 
@@ -48,7 +49,7 @@ impl Reader for Playwright {
 }
 
 impl Playwright {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(mut self) -> Option<Part> {
         if !self.run.is_closed() && self.block.is_bad() {
             let is_whole = self.announced == Some(self.block.total() + self.not_run);
@@ -60,7 +61,7 @@ impl Playwright {
         self.run.finish(Runner::Playwright)
     }
 
-    /// A line of the block.
+    /// Reads a line of the block.
     fn number(&mut self, count: u64, word: &[u8], line: usize) {
         self.in_list = false;
         match word {
@@ -101,7 +102,7 @@ impl Playwright {
     }
 }
 
-/// `Running 5 tests using 1 worker`
+/// Parses `Running 5 tests using 1 worker`.
 fn announced(text: &[u8]) -> Option<u64> {
     let (tests, rest) = cut(text.strip_prefix(b"Running ")?, b" ")?;
     let (word, workers) = cut(rest, b" using ")?;

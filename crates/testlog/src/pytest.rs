@@ -1,21 +1,22 @@
 //! pytest, from `-q` to `-vv`, with or without colours and xdist.
 //!
 //! Takes the framed line `=== 3 failed, 12 passed in 0.50s ===` as a summary, and the same without a frame unless a
-//! session has announced itself, since only `-q` prints it so. A summary without failures is refused after a
-//! `FAILURES` or `ERRORS` banner: such a line is what a failed test printed. As in pytest's own XML, an expected
-//! failure counts as skipped and an unexpected pass as passed. `-qq` prints no summary and so is never complete.
+//! session has announced itself, because only `-q` prints it in this form. A summary without failures is refused
+//! after a `FAILURES` or `ERRORS` banner: such a line was printed by a failed test. As in pytest's own XML, an
+//! expected failure counts as skipped and an unexpected pass as passed. `-qq` prints no summary and so is never
+//! complete.
 
 use super::run::{Counts, LastRun, Run};
 use super::text::{Line, contains, counted, cut, cut_last, is_decimal, is_seconds, split, word};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last session.
+/// State of the last session.
 #[derive(Debug, Default)]
 pub(super) struct Pytest {
     run: Run,
-    /// Inside the list of failed tests just before the summary.
+    /// Set inside the list of failed tests just before the summary.
     in_list: bool,
-    /// A banner says that something failed.
+    /// Set if a banner reports a failure.
     is_bad: bool,
 }
 
@@ -43,7 +44,7 @@ impl LastRun for Pytest {
 }
 
 impl Pytest {
-    /// The result of the last session.
+    /// Returns the result of the last session.
     pub(super) fn finish(self) -> Option<Part> {
         self.run.finish(Runner::Pytest)
     }
@@ -66,7 +67,7 @@ impl Pytest {
         }
     }
 
-    /// Whether `text` is a summary that this session can have.
+    /// Takes `text` as a summary; returns `true` if it is one that this session can have.
     fn summary(&mut self, line: &Line<'_>, text: &[u8], strict: bool) -> bool {
         let Some(counts) = summary(text, strict) else {
             return false;
@@ -80,7 +81,7 @@ impl Pytest {
         true
     }
 
-    /// `!!! stopping after 1 failures !!!`; in a session of its own, whatever the reason is called.
+    /// Returns `true` for `!!! stopping after 1 failures !!!`; within a session, for any reason.
     fn is_stop(&self, text: &[u8]) -> bool {
         framed(text, b'!').is_some_and(|title| {
             self.run.owns()
@@ -90,7 +91,7 @@ impl Pytest {
         })
     }
 
-    /// Keeps the name of a passed test, from `-v` or `-rA`.
+    /// Stores the name of a passed test, from `-v` or `-rA`.
     fn passed(&mut self, text: &[u8]) -> bool {
         let name = match word(text) {
             (b"PASSED", rest) if self.in_list => Some(listed(rest)),
@@ -121,7 +122,7 @@ impl Pytest {
     }
 }
 
-/// The text between two runs of `frame`.
+/// Returns the text between two runs of `frame`.
 fn framed(text: &[u8], frame: u8) -> Option<&[u8]> {
     let start = text.iter().position(|byte| *byte != frame)?;
     let end = text.iter().rposition(|byte| *byte != frame)?;
@@ -130,14 +131,14 @@ fn framed(text: &[u8], frame: u8) -> Option<&[u8]> {
     title.strip_prefix(b" ")?.strip_suffix(b" ")
 }
 
-/// `2 failed, 3 passed in 0.06s`. Unless `strict`, words of plugins may stand among the known ones.
+/// Parses `2 failed, 3 passed in 0.06s`. Unless `strict`, words of plugins may be among the known ones.
 fn summary(text: &[u8], strict: bool) -> Option<Counts> {
     if strict && !matches!(text, [b'0'..=b'9' | b'n', ..]) {
         return None;
     }
     let (list, duration) = cut_last(text, b" in ")?;
     let (seconds, rest) = word(duration);
-    // A minute or more is told twice, `65.00s (0:01:05)`, and old versions write the word out.
+    // A minute or more is printed twice, `65.00s (0:01:05)`, and old versions spell the unit out.
     let is_duration = match rest {
         b"" => is_seconds(seconds),
         b" seconds" => is_decimal(seconds),
@@ -177,11 +178,11 @@ fn kind(word: &[u8], count: u64) -> Option<Counts> {
     Some(counts)
 }
 
-/// `test_a.py::test_b - AssertionError: …` without the message.
+/// Returns `test_a.py::test_b - AssertionError: …` without the message.
 fn listed(text: &[u8]) -> &[u8] {
     let text = text.trim_ascii_start();
     match cut(text, b" - ") {
-        // The parameters of a test stand in brackets and may hold the separator.
+        // The parameters of a test are in brackets and may contain the separator.
         Some((name, _)) if contains(name, b"[") && !name.ends_with(b"]") => {
             let end = cut(text, b"] - ").map_or(text.len(), |(name, _)| name.len() + 1);
             text.get(..end).unwrap_or(text)
@@ -191,7 +192,8 @@ fn listed(text: &[u8]) -> &[u8] {
     }
 }
 
-/// `test_a.py::test_b FAILED      [ 33%]`, or with xdist `[gw0] [ 33%] FAILED test_a.py::test_b`, for one of the verdicts.
+/// Parses `test_a.py::test_b FAILED      [ 33%]`, or with xdist `[gw0] [ 33%] FAILED test_a.py::test_b`, for one of
+/// the verdicts.
 fn verbose<'t>(text: &'t [u8], verdicts: &[&str]) -> Option<&'t [u8]> {
     let of_worker = text.starts_with(b"[gw");
     let text = match cut_last(text, b" [") {
@@ -206,7 +208,7 @@ fn verbose<'t>(text: &'t [u8], verdicts: &[&str]) -> Option<&'t [u8]> {
     })
 }
 
-/// Whether this names a test of a Python file.
+/// Returns `true` if this names a test of a Python file.
 fn is_node(name: &[u8]) -> bool {
     contains(word(name).0, b".py::")
 }

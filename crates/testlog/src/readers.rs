@@ -1,4 +1,4 @@
-//! Every format side by side: lines go to each reader, and what the readers say is added up.
+//! All formats side by side: each reader gets every line, and the results are summed.
 
 use crate::reading::{Failure, MAX_FAILURES, Reading, Runner};
 use crate::text::{Line, Lines};
@@ -7,7 +7,7 @@ use crate::{
     pytest, reports, ruby, run, tap, unittest, vitest,
 };
 
-/// Reads a log. `None` means that no known runner was recognised, so the log tells nothing.
+/// Reads a log. Returns `None` if no known runner was recognised.
 #[must_use]
 pub fn read(log: &[u8]) -> Option<Reading> {
     let mut readers = Readers::default();
@@ -39,18 +39,18 @@ pub fn read(log: &[u8]) -> Option<Reading> {
     combine(parts, reports)
 }
 
-/// One runner's understanding of the lines that it was shown.
+/// Interpretation of a log for one runner.
 pub(crate) trait Reader {
     /// Takes the next line.
     fn line(&mut self, line: &Line<'_>);
 
-    /// Whether a run has begun and not ended, so that every line is this runner's or its tests'.
+    /// Returns `true` if a run has begun and not ended, so that every line belongs to this runner or its tests.
     fn owns(&self) -> bool {
         false
     }
 }
 
-/// What one runner's last run said.
+/// Result of one runner's last run.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) runner: Runner,
@@ -59,9 +59,9 @@ pub(crate) struct Part {
     pub(crate) passed: run::Passed,
     pub(crate) groups: run::Groups,
     pub(crate) complete: bool,
-    /// Line of the last summary, 0 when there was none.
+    /// Line of the last summary, or 0.
     pub(crate) summary: usize,
-    /// A run before the last one failed.
+    /// Set if a run before the last one failed.
     pub(crate) earlier_failed: bool,
 }
 
@@ -92,7 +92,7 @@ macro_rules! readers {
                 }
             }
 
-            /// The results, those of reports first, and how many these are.
+            /// Returns the results, those of reports first, and the number of these.
             fn finish(self) -> (Vec<Part>, usize) {
                 let is_cut = self.reports.is_cut;
                 let mut parts = self.reports.finish();
@@ -133,7 +133,7 @@ impl Readers {
     }
 }
 
-/// Adds the runners up. What a runner prints beside its own report is left out, unless only that tells of a failure.
+/// Sums the runners. Output of a runner beside its own report is left out, unless only that reports a failure.
 fn combine(mut parts: Vec<Part>, reports: usize) -> Option<Reading> {
     let reported: Vec<(Runner, bool)> = parts
         .iter()

@@ -1,43 +1,43 @@
-//! The result of reading a log: counts, failures, and whether it can be believed.
+//! Result of reading a log: counts, failures, and completeness.
 
 use std::collections::BTreeSet;
 
-/// How many failed tests a reading names.
+/// Limit of the failed tests that a reading names.
 pub const MAX_FAILURES: usize = 100;
-/// How many characters of a test's name are kept.
+/// Limit of the characters of a test's name.
 pub const MAX_NAME_CHARS: usize = 500;
 
-/// What a test log says.
+/// Content of a test log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Who printed the last summary.
+    /// Runner with the last summary.
     pub runner: Runner,
-    /// Tests that passed.
+    /// Number of tests that passed.
     pub passed: u64,
-    /// Tests that ran and failed.
+    /// Number of tests that ran and failed.
     pub failed: u64,
-    /// Tests that were not run on purpose, and those that were expected to fail and did.
+    /// Number of tests that were not run on purpose, or were expected to fail and did.
     pub skipped: u64,
-    /// What broke without being a test's own failure: a fixture, a file that cannot be imported, a package.
+    /// Number of errors outside of a test: a fixture, a file that cannot be imported, a package.
     pub errors: u64,
-    /// The failed tests by name, at most [`MAX_FAILURES`].
+    /// Failed tests by name, at most [`MAX_FAILURES`].
     pub failures: Vec<Failure>,
     /// Passed tests that the log names; many runners name only the failed ones.
     pub named: BTreeSet<String>,
-    /// Packages that passed, where the runner gives each of them one result.
+    /// Packages that passed, if the runner prints one result for each.
     pub passed_groups: BTreeSet<String>,
-    /// The failed ones.
+    /// Packages that failed.
     pub failed_groups: BTreeSet<String>,
-    /// Whether every run reached its summary and none says that it stopped early or could not be built.
+    /// Set if every run reached its summary and none was stopped early or could not be built.
     pub complete: bool,
-    /// The whole result stands in one summary, so that no line of another part can be missing unseen.
+    /// Set if the whole result is in one summary, so that no line of another part can be missing unnoticed.
     pub has_one_summary: bool,
-    /// A run that a later one in the same log took the place of had failed.
+    /// Set if a run failed that a later one in the same log replaced.
     pub earlier_failed: bool,
 }
 
 impl Reading {
-    /// Whether at least one test ran, nothing failed or broke, and nothing is missing.
+    /// Returns `true` if at least one test ran, nothing failed or broke, and nothing is missing.
     #[must_use]
     pub fn passes(&self) -> bool {
         self.complete
@@ -71,13 +71,13 @@ impl Reading {
 /// One failed test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// As the log names it, at most [`MAX_NAME_CHARS`] characters, bytes that are no text replaced.
+    /// Name in the log, at most [`MAX_NAME_CHARS`] characters, with invalid UTF-8 replaced.
     pub name: String,
-    /// Line of the log that names it, counted from 1.
+    /// Line of the log with the name, counted from 1.
     pub line: usize,
 }
 
-/// A program whose output is understood.
+/// Program whose output is supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Runner {
     /// Python's pytest.
@@ -98,7 +98,7 @@ pub enum Runner {
     Unittest,
     /// JavaScript's mocha, and Cypress.
     Mocha,
-    /// node's own runner.
+    /// Node's own runner.
     NodeTest,
     /// The Test Anything Protocol of any program.
     Tap,
@@ -119,7 +119,7 @@ pub enum Runner {
 }
 
 impl Runner {
-    /// Stable name, as used on the command line and in JSON.
+    /// Returns the stable name for the command line and JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -145,8 +145,8 @@ impl Runner {
         }
     }
 
-    /// Returns `true` if a run ends with one summary of all its tests. The others print one per binary, package, module
-    /// or test, any of which may be left out of a chosen set of lines.
+    /// Returns `true` if a run ends with one summary of all its tests. The others print one per binary, package,
+    /// module or test, any of which may be missing from a selection of lines.
     pub(crate) fn has_one_summary(self) -> bool {
         !matches!(
             self,

@@ -1,8 +1,8 @@
 //! JSON reports of test runners, alone or in the middle of a log.
 //!
-//! A report starts with a line that starts with `{`. Known are those of jest and vitest (`--json`, `--reporter=json`),
-//! mocha, rspec, Playwright, pytest-json-report, and the events of Rust's libtest, one per line. Which one it is is seen
-//! by the keys of its summary. A document that is none of these is left to the other readers.
+//! A report starts with a line that starts with `{`. Supported are those of jest and vitest (`--json`,
+//! `--reporter=json`), mocha, rspec, Playwright, pytest-json-report, and the events of Rust's libtest, one per line.
+//! The keys of its summary identify the format. Any other document is left to the other readers.
 
 use super::json::{Level, Value, plain, walk};
 use super::run::{Counts, Groups, Names, Passed};
@@ -13,14 +13,14 @@ use super::{Part, Runner};
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     found: Vec<Found>,
-    /// Bytes that were walked in vain; no more than the log has are.
+    /// Number of bytes that were walked in vain, at most those of the log.
     wasted: usize,
     /// Names of failed tests whose suite has not ended yet.
     open: Names,
-    /// Names of passed tests of the same kind.
+    /// Names of passed tests whose suite has not ended yet.
     open_passed: Passed,
     is_open: bool,
-    /// Whether the log ends within a document: what it would have said is not known.
+    /// Set if the log ends within a document, whose result is unknown.
     pub(super) is_cut: bool,
 }
 
@@ -36,17 +36,17 @@ struct Found {
     earlier_failed: bool,
 }
 
-/// What a document says, as far as it is read.
+/// Values of a document so far.
 #[derive(Debug, Default)]
 struct Document<'a> {
     /// Numbers of the summary by their keys.
     numbers: Vec<(&'a [u8], u64)>,
-    /// Whether the summary says that all is well.
+    /// Success by the summary.
     success: Option<bool>,
     kind: &'a [u8],
     event: &'a [u8],
     name: &'a [u8],
-    /// The names of the object that is being read, and whether it is one of a failed test.
+    /// Names of the current object; `is_failed` is set for a failed test.
     full_name: Option<&'a [u8]>,
     title: Option<&'a [u8]>,
     is_failed: bool,
@@ -55,10 +55,10 @@ struct Document<'a> {
     passed: Vec<&'a [u8]>,
 }
 
-/// Failed tests that a document names.
+/// Limit of the failed tests that a document names.
 const MAX_FAILED: usize = 200;
 
-/// Passed tests that a document names.
+/// Limit of the passed tests that a document names.
 const MAX_PASSED: usize = 20_000;
 
 /// Keys of numbers in summaries.
@@ -90,7 +90,7 @@ const NUMBERS: [&str; 24] = [
 ];
 
 impl Reports {
-    /// Reads one document; how many bytes it took, or `None` when it is none that is known.
+    /// Reads one document; returns the number of bytes, or `None` for an unknown format.
     pub(super) fn document(&mut self, bytes: &[u8], line: usize, limit: usize) -> Option<usize> {
         if self.wasted > limit {
             return None;
@@ -138,7 +138,7 @@ impl Reports {
         Some(used)
     }
 
-    /// One event of libtest.
+    /// Reads one event of libtest.
     fn event(&mut self, document: &Document<'_>, line: usize) -> Option<()> {
         match (document.kind, document.event) {
             (b"suite", b"started") => {
@@ -200,7 +200,7 @@ impl Reports {
         self.found.push(found);
     }
 
-    /// The results of all reports.
+    /// Returns the results of all reports.
     pub(super) fn finish(mut self) -> Vec<Part> {
         if self.is_open {
             let names = std::mem::take(&mut self.open);
@@ -276,11 +276,11 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// An object ended; when it was a failed test, it is named.
+    /// Handles the end of an object; if it is a failed test, its name is kept.
     fn end(&mut self, levels: &[Level<'a>], at: usize) {
-        // mocha lists its failed tests once more under this key.
+        // mocha lists its failed tests again under this key.
         let is_mocha_failure = levels.first().is_some_and(|level| level.key == b"failures");
-        // The object of a test stands in an array; what is inside of it does not end the test.
+        // The object of a test is in an array; an object inside it does not end the test.
         let in_array = levels.last().is_some_and(|level| level.key.is_empty());
         if !in_array {
             return;
@@ -306,7 +306,7 @@ impl<'a> Document<'a> {
         found.map(|(_, count)| *count)
     }
 
-    /// Which runner's report it is, and its numbers.
+    /// Returns the runner of the report, and its numbers.
     fn summary(&self) -> Option<(Runner, Counts)> {
         let zero = |key: &str| self.number(key).unwrap_or(0);
         if let (Some(total), Some(passed)) =

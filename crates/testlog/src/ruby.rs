@@ -8,7 +8,7 @@ use super::run::{Counts, Run};
 use super::text::{Line, counted, cut, split};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last rspec run.
+/// State of the last rspec run.
 #[derive(Debug, Default)]
 pub(super) struct Rspec {
     run: Run,
@@ -29,13 +29,13 @@ impl Reader for Rspec {
 }
 
 impl Rspec {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(self) -> Option<Part> {
         self.run.finish(Runner::Rspec)
     }
 }
 
-/// `6 examples, 2 failures, 2 pending, 1 error occurred outside of examples`
+/// Parses `6 examples, 2 failures, 2 pending, 1 error occurred outside of examples`.
 fn examples(text: &[u8]) -> Option<Counts> {
     let mut counts = Counts::default();
     let mut total = None;
@@ -59,11 +59,11 @@ fn examples(text: &[u8]) -> Option<Counts> {
     has_failures.then_some(counts)
 }
 
-/// What is known of the last minitest or test-unit run.
+/// State of the last minitest or test-unit run.
 #[derive(Debug, Default)]
 pub(super) struct Minitest {
     run: Run,
-    /// The next line names a failed test.
+    /// Set if the next line names a failed test.
     name_is_due: bool,
 }
 
@@ -87,13 +87,13 @@ impl Reader for Minitest {
 }
 
 impl Minitest {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(self) -> Option<Part> {
         self.run.finish(Runner::Minitest)
     }
 }
 
-/// `  1) Failure:`
+/// Returns `true` for `  1) Failure:`.
 fn is_heading(text: &[u8]) -> bool {
     let heading = text.strip_prefix(b"  ").and_then(|text| cut(text, b") "));
     heading.is_some_and(|(number, kind)| {
@@ -101,7 +101,7 @@ fn is_heading(text: &[u8]) -> bool {
     })
 }
 
-/// `3 runs, 2 assertions, 1 failures, 1 errors, 0 skips`
+/// Parses `3 runs, 2 assertions, 1 failures, 1 errors, 0 skips`.
 fn runs(text: &[u8]) -> Option<Counts> {
     let mut counts = Counts::default();
     let (mut total, mut has_errors) = (None, false);

@@ -1,19 +1,19 @@
-//! Numbers and names of one run, and which of several runs counts.
+//! Numbers and names of one run, and the rule that the last run decides.
 //!
-//! Owns the bounds on what is kept and the rule that the last run decides. Knows no format.
+//! Contains the limits of kept data. Independent of formats.
 
 use std::collections::BTreeSet;
 
 use super::{Failure, MAX_FAILURES, MAX_NAME_CHARS, Part, Runner};
 
-/// Bytes of a name that are decoded: enough for [`MAX_NAME_CHARS`] of the longest characters.
+/// Limit of the bytes of a name that are decoded: enough for [`MAX_NAME_CHARS`] of the longest characters.
 const MAX_NAME_BYTES: usize = 4 * MAX_NAME_CHARS;
-/// Bytes of the names of passed tests that are kept.
+/// Limit of the bytes of the names of passed tests.
 const MAX_PASSED_BYTES: usize = 1024 * 1024;
-/// No run has more tests. Whoever adds the four numbers of a reading of hostile bytes stays far from an overflow.
+/// Limit of a count. The sum of the four numbers of a reading of hostile bytes stays far from an overflow.
 const MAX_COUNT: u64 = u64::MAX / 8;
 
-/// How many tests ended in which way.
+/// Number of tests by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) passed: u64,
@@ -23,7 +23,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Adds, staying at [`MAX_COUNT`] instead of going past it.
+    /// Adds, saturating at [`MAX_COUNT`].
     pub(super) fn add(&mut self, other: Self) {
         self.passed = self.passed.saturating_add(other.passed).min(MAX_COUNT);
         self.failed = self.failed.saturating_add(other.failed).min(MAX_COUNT);
@@ -31,7 +31,7 @@ impl Counts {
         self.errors = self.errors.saturating_add(other.errors).min(MAX_COUNT);
     }
 
-    /// All tests. A summary has at most a handful of 15-digit numbers, so this cannot overflow.
+    /// Returns the number of all tests. A summary has at most a handful of 15-digit numbers, so this cannot overflow.
     pub(super) fn total(&self) -> u64 {
         self.passed
             .saturating_add(self.failed)
@@ -39,13 +39,13 @@ impl Counts {
             .saturating_add(self.errors)
     }
 
-    /// Whether something went wrong.
+    /// Returns `true` if a test failed or an error occurred.
     pub(super) fn is_bad(&self) -> bool {
         self.failed > 0 || self.errors > 0
     }
 }
 
-/// Packages, or what else a runner gives one result each, by name.
+/// Packages, or other groups with one result each, by name.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     pub(super) passed: BTreeSet<String>,
@@ -65,7 +65,7 @@ pub(super) trait LastRun: Default {
     /// Returns the run that is being read.
     fn run(&mut self) -> &mut Run;
 
-    /// Forgets all but `run`, which begins.
+    /// Drops the state of all runs but `run`, which begins.
     fn begin(&mut self, run: Run) {
         *self = Self::default();
         *self.run() = run;
@@ -92,12 +92,12 @@ pub(super) trait LastRun: Default {
 pub(super) struct Names(Vec<Failure>);
 
 impl Names {
-    /// Adds a name unless it is there already or there is no room; whether it was added.
+    /// Adds a name up to the limit unless it is known; returns `true` if it was added.
     pub(super) fn push(&mut self, name: &[u8], line: usize) -> bool {
         self.push_after(0, name, line)
     }
 
-    /// Like [`Self::push`], comparing only with the names that came after the first `known`.
+    /// Does the same as [`Self::push`], comparing only with the names after the first `known`.
     pub(super) fn push_after(&mut self, known: usize, name: &[u8], line: usize) -> bool {
         if self.0.len() >= MAX_FAILURES || name.is_empty() {
             return false;
@@ -110,23 +110,23 @@ impl Names {
         true
     }
 
-    /// Adds all of `other` that has room.
+    /// Adds the names of `other` up to the limit.
     pub(super) fn append(&mut self, other: Self) {
         let room = MAX_FAILURES.saturating_sub(self.0.len());
         self.0.extend(other.0.into_iter().take(room));
     }
 
-    /// How many names are kept.
+    /// Returns the number of names.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Forgets all names.
+    /// Drops all names.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// The names in the order in which they were found.
+    /// Returns the names in the order in which they were found.
     pub(super) fn into_failures(self) -> Vec<Failure> {
         self.0
     }
@@ -140,7 +140,7 @@ pub(super) struct Passed {
 }
 
 impl Passed {
-    /// Adds a name if there is room.
+    /// Adds a name up to the limit.
     pub(super) fn push(&mut self, name: &[u8]) {
         if name.is_empty() || self.bytes >= MAX_PASSED_BYTES {
             return;
@@ -150,7 +150,7 @@ impl Passed {
         self.names.insert(name);
     }
 
-    /// Adds all of `other`, as far as there is room.
+    /// Adds the names of `other` up to the limit.
     pub(super) fn append(&mut self, other: Self) {
         for name in other.names {
             self.push(name.as_bytes());
@@ -185,7 +185,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// A run that announces itself: from here to its summary, all lines are its own.
+    /// Creates a run that announces itself: from here to its summary, all lines are its own.
     pub(super) fn start(&self) -> Self {
         Self {
             seen: true,
@@ -194,7 +194,7 @@ impl Run {
         }
     }
 
-    /// The run that follows this one in the log. It keeps in mind whether one before it failed.
+    /// Creates the run that follows this one in the log. It records if this one or an earlier one failed.
     pub(super) fn next(&self) -> Self {
         Self {
             earlier_failed: self.earlier_failed || self.shows_failure(),
@@ -206,18 +206,18 @@ impl Run {
         self.summary.is_some_and(|counts| counts.is_bad()) || self.names.len() > 0
     }
 
-    /// Something of a run was seen, such as a failed test.
+    /// Records that a part of a run was seen, such as a failed test.
     pub(super) fn touch(&mut self) {
         self.seen = true;
     }
 
-    /// The run says that it stopped early or broke.
+    /// Records that the run stopped early or broke.
     pub(super) fn stop(&mut self) {
         self.seen = true;
         self.broken = true;
     }
 
-    /// The summary. One that follows another without anything between them is a run of its own.
+    /// Sets the summary. One directly after another belongs to another run.
     pub(super) fn close(&mut self, counts: Counts, line: usize) {
         if self.summary.is_some() {
             self.earlier_failed |= self.shows_failure();
@@ -231,29 +231,29 @@ impl Run {
         self.summary_line = line;
     }
 
-    /// Adds to the summary what the runner tells after it.
+    /// Corrects the summary by later output of the runner.
     pub(super) fn amend(&mut self, amend: impl FnOnce(&mut Counts)) {
         if let Some(counts) = &mut self.summary {
             amend(counts);
         }
     }
 
-    /// Whether the summary has come.
+    /// Returns `true` if the summary was read.
     pub(super) fn is_closed(&self) -> bool {
         self.summary.is_some()
     }
 
-    /// Whether the summary has come and shows no fault.
+    /// Returns `true` if the summary was read and shows no failure.
     pub(super) fn looks_good(&self) -> bool {
         self.summary.is_some_and(|counts| !counts.is_bad())
     }
 
-    /// Whether every line belongs to this run.
+    /// Returns `true` if every line belongs to this run.
     pub(super) fn owns(&self) -> bool {
         self.owns
     }
 
-    /// What the last run said; without a summary, the failures that it named are counted.
+    /// Returns the result of the last run; without a summary, the failures that it named are counted.
     pub(super) fn finish(self, runner: Runner) -> Option<Part> {
         if !self.seen {
             return None;

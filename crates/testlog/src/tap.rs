@@ -8,18 +8,18 @@ use super::run::{Counts, Run};
 use super::text::{Line, counted, cut, is_decimal, number, word};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last run.
+/// State of the last run.
 #[derive(Debug, Default)]
 pub(super) struct Tap {
     run: Run,
     counts: Counts,
     plan: Option<u64>,
-    /// The version was told, without which `ok 1` may be prose.
+    /// Set if the version was printed, without which `ok 1` may be prose.
     is_announced: bool,
-    /// node's own numbers so far.
+    /// Node's own numbers so far.
     node: Node,
     is_node: bool,
-    /// Inside node's list of failed tests.
+    /// Set inside node's list of failed tests.
     in_list: bool,
 }
 
@@ -57,11 +57,11 @@ impl Reader for Tap {
 }
 
 impl Tap {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(mut self) -> Option<Part> {
         let is_whole = self.is_node || self.plan == Some(self.counts.total());
         if !is_whole {
-            // A lone `1..4` or `ok 1` is too weak a sign; a run that was cut off is not.
+            // A lone `1..4` or `ok 1` does not identify the format; a run that was cut off does.
             let is_tap = self.is_announced || self.plan.is_some();
             if self.counts.total() == 0 || !is_tap {
                 return None;
@@ -103,7 +103,7 @@ impl Tap {
         self.close(line);
     }
 
-    /// Closes the run when plan and tests agree.
+    /// Closes the run if plan and tests agree.
     fn close(&mut self, line: usize) {
         if self.plan == Some(self.counts.total())
             && self.counts.total() > 0
@@ -113,7 +113,7 @@ impl Tap {
         }
     }
 
-    /// `# pass 3`, up to `# duration_ms 12.5`, which comes last.
+    /// Reads `# pass 3`, up to `# duration_ms 12.5`, which comes last.
     fn node_number(&mut self, (key, value): (&[u8], &[u8]), line: usize) {
         let count = number(value).unwrap_or(0);
         let node = &mut self.node;
@@ -129,7 +129,7 @@ impl Tap {
             b"skipped" | b"todo" => node.counts.skipped += count,
             b"duration_ms" if node.tests == Some(node.counts.total()) && is_decimal(value) => {
                 let counts = std::mem::take(node).counts;
-                // The numbers of the same run are told twice, by its lines and here.
+                // The numbers of the same run are printed twice, by its lines and here.
                 if self.run.is_closed() && !self.is_node {
                     self.run.amend(|found| *found = counts);
                 } else {
@@ -157,7 +157,7 @@ struct Test<'a> {
     directive: Directive,
 }
 
-/// `not ok 2 - name # TODO later`
+/// Parses `not ok 2 - name # TODO later`.
 fn test(text: &[u8]) -> Option<Test<'_>> {
     let (is_ok, rest) = match text.strip_prefix(b"not ok ") {
         Some(rest) => (false, rest),
@@ -185,12 +185,12 @@ fn test(text: &[u8]) -> Option<Test<'_>> {
     })
 }
 
-/// The number of a plan, without a note behind it.
+/// Returns the number of a plan, without a note behind it.
 fn plan_end(rest: &[u8]) -> &[u8] {
     cut(rest, b" ").map_or(rest, |(number, _)| number)
 }
 
-/// `# pass 3` or `ℹ pass 3`
+/// Parses `# pass 3` or `ℹ pass 3`.
 fn node_item(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let item = text
         .strip_prefix(b"# ")

@@ -1,12 +1,13 @@
-//! Lines of a log as a terminal would show them, and the small pieces that summaries are made of.
+//! Lines of a log as a terminal would show them, and the elements of summaries.
 //!
-//! Owns what all formats share about text: line ends, colours, numbers, lists. Knows no runner.
+//! Contains the text handling of all formats: line ends, colours, numbers, lists. Independent of runners.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr_iter, memchr2, memmem};
 
-/// Bytes of a line that are looked at. No runner's own line comes near; what a test prints may.
+/// Limit of the bytes of a line that are read. Runners' own lines are much shorter; the output of a test may be
+/// longer.
 const MAX_LINE: usize = 64 * 1024;
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
@@ -14,31 +15,32 @@ const BELL: u8 = 0x07;
 /// A cleaned line, or a part of one between carriage returns.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub(super) number: usize,
-    /// Without colours, NULs and trailing spaces.
+    /// Text without colours, NULs and trailing spaces.
     pub(super) text: &'a [u8],
 }
 
-/// A line as it lies in the log.
+/// A raw line of the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawLine<'a> {
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub(super) number: usize,
-    /// Without the line feed.
+    /// Bytes without the line feed.
     pub(super) bytes: &'a [u8],
     offset: usize,
 }
 
 impl<'a> RawLine<'a> {
-    /// What the line shows. A carriage return starts over without erasing, so that nothing can hide behind one.
+    /// Returns the visible parts of the line. A carriage return starts over without erasing, so that nothing can hide
+    /// behind one.
     pub(super) fn pieces(self) -> impl Iterator<Item = Cow<'a, [u8]>> {
         let bytes = self.bytes.strip_suffix(b"\r").unwrap_or(self.bytes);
         bytes.split(|byte| *byte == b'\r').map(clean)
     }
 }
 
-/// Walks the lines of a log.
+/// Iterator over the lines of a log.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
     log: &'a [u8],
@@ -47,7 +49,7 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Starts at the first line.
+    /// Creates an iterator at the first line.
     pub(super) fn new(log: &'a [u8]) -> Self {
         Self {
             log,
@@ -73,12 +75,12 @@ impl<'a> Lines<'a> {
         Some(line)
     }
 
-    /// Everything from `skip` bytes into `line` to the end of the log.
+    /// Returns everything from `skip` bytes into `line` to the end of the log.
     pub(super) fn from(&self, line: &RawLine<'a>, skip: usize) -> &'a [u8] {
         self.log.get(line.offset + skip..).unwrap_or_default()
     }
 
-    /// Goes on `used` bytes after the start of `line`, which may lie lines below it.
+    /// Continues `used` bytes after the start of `line`, which may be several lines further.
     pub(super) fn resume(&mut self, line: &RawLine<'a>, used: usize) {
         let passed = self.from(line, 0);
         let passed = passed.get(..used).unwrap_or(passed);
@@ -87,7 +89,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Drops colours, other terminal commands, NULs and trailing spaces.
+/// Removes colours, other terminal commands, NULs and trailing spaces.
 fn clean(bytes: &[u8]) -> Cow<'_, [u8]> {
     let bytes = bytes.get(..MAX_LINE).unwrap_or(bytes);
     let mut rest = bytes;
@@ -105,12 +107,12 @@ fn clean(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(shown)
 }
 
-/// What follows the NUL or terminal command at the start of `bytes`; at least one byte shorter.
+/// Returns the text after the NUL or terminal command at the start of `bytes`; at least one byte shorter.
 fn after_command(bytes: &[u8]) -> &[u8] {
     match bytes {
         // A control sequence, such as a colour, ends with the first byte of this range.
         [ESCAPE, b'[', rest @ ..] => after(rest, |byte| matches!(byte, 0x40..=0x7e)),
-        // An operating system command, such as a link, ends with a bell or with `ESC \`, whose `\` stays behind.
+        // An operating system command, such as a link, ends with a bell or with `ESC \`, whose `\` is removed here.
         [ESCAPE, b']', rest @ ..] => match after(rest, |byte| byte == BELL || byte == ESCAPE) {
             [b'\\', rest @ ..] | rest => rest,
         },
@@ -124,7 +126,7 @@ fn after(bytes: &[u8], is_end: impl Fn(u8) -> bool) -> &[u8] {
     end.and_then(|end| bytes.get(end + 1..)).unwrap_or_default()
 }
 
-/// A number in digits alone. More than 15 of them are no count of tests.
+/// Parses a number of digits only. More than 15 of them are not a count of tests.
 pub(super) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 15 {
         return None;
@@ -136,18 +138,18 @@ pub(super) fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// `3 failed` is (3, `failed`).
+/// Parses `3 failed` as (3, `failed`).
 pub(super) fn counted(item: &[u8]) -> Option<(u64, &[u8])> {
     let (digits, word) = cut(item, b" ")?;
     Some((number(digits)?, word))
 }
 
-/// Whether this is a duration such as `0.05s` or `12s`.
+/// Returns `true` for a duration such as `0.05s` or `12s`.
 pub(super) fn is_seconds(text: &[u8]) -> bool {
     text.strip_suffix(b"s").is_some_and(is_decimal)
 }
 
-/// Whether this is a number such as `0.05` or `12`.
+/// Returns `true` for a number such as `0.05` or `12`.
 pub(super) fn is_decimal(digits: &[u8]) -> bool {
     let (whole, part) = cut(digits, b".").unwrap_or((digits, b"0"));
     [whole, part]
@@ -155,24 +157,24 @@ pub(super) fn is_decimal(digits: &[u8]) -> bool {
         .all(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
 }
 
-/// What is before and after the first `separator`.
+/// Returns the text before and after the first `separator`.
 pub(super) fn cut<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = memmem::find(text, separator)?;
     Some((text.get(..at)?, text.get(at + separator.len()..)?))
 }
 
-/// What is before and after the last `separator`.
+/// Returns the text before and after the last `separator`.
 pub(super) fn cut_last<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = memmem::rfind(text, separator)?;
     Some((text.get(..at)?, text.get(at + separator.len()..)?))
 }
 
-/// Whether `part` occurs in `text`.
+/// Returns `true` if `part` occurs in `text`.
 pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
     memmem::find(text, part).is_some()
 }
 
-/// The items of a list.
+/// Returns the items of a list.
 pub(super) fn split<'a>(
     text: &'a [u8],
     separator: &'static [u8],
@@ -189,7 +191,7 @@ pub(super) fn split<'a>(
     })
 }
 
-/// The first word, without the spaces or tabs before it, and the rest.
+/// Returns the first word, without the spaces or tabs before it, and the rest.
 pub(super) fn word(text: &[u8]) -> (&[u8], &[u8]) {
     let text = text.trim_ascii_start();
     let end = memchr2(b' ', b'\t', text).unwrap_or(text.len());

@@ -1,28 +1,28 @@
 //! Python's unittest, and Django's test command that is built on it.
 //!
-//! Takes `Ran 7 tests in 0.001s` below a line of dashes, together with the verdict that follows it: `OK`,
-//! `OK (skipped=1)`, `FAILED (failures=2, errors=1)` or `NO TESTS RAN`. Names come from `FAIL: …` and `ERROR: …` below a
+//! Takes `Ran 7 tests in 0.001s` below a line of dashes, together with the verdict that follows it: `OK`, `OK
+//! (skipped=1)`, `FAILED (failures=2, errors=1)` or `NO TESTS RAN`. Names come from `FAIL: …` and `ERROR: …` below a
 //! line of equals signs. An expected failure counts as skipped, an unexpected success as failed.
 
 use super::run::{Counts, Run};
 use super::text::{Line, cut, is_seconds, number, split};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last run.
+/// State of the last run.
 #[derive(Debug, Default)]
 pub(super) struct Unittest {
     run: Run,
     before: Before,
 }
 
-/// The line before, as far as it matters.
+/// Relevant kind of the line before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Before {
     #[default]
     Nothing,
     Dashes,
     Equals,
-    /// So many tests ran; the verdict is due.
+    /// The number of tests that ran; the verdict follows.
     Ran(u64),
 }
 
@@ -65,7 +65,7 @@ impl Reader for Unittest {
 }
 
 impl Unittest {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(self) -> Option<Part> {
         self.run.finish(Runner::Unittest)
     }
@@ -79,7 +79,7 @@ impl Unittest {
     }
 }
 
-/// A line of 70 dashes or equals signs.
+/// Recognises a line of 70 dashes or equals signs.
 fn ruled(text: &[u8]) -> Before {
     let is_rule = |sign: u8| text.len() >= 70 && text.iter().all(|byte| *byte == sign);
     if is_rule(b'-') {
@@ -91,7 +91,7 @@ fn ruled(text: &[u8]) -> Before {
     }
 }
 
-/// `Ran 7 tests in 0.001s`
+/// Parses `Ran 7 tests in 0.001s`.
 fn ran(text: &[u8]) -> Option<u64> {
     let (tests, rest) = cut(text.strip_prefix(b"Ran ")?, b" ")?;
     let (word, seconds) = cut(rest, b" in ")?;
@@ -99,7 +99,7 @@ fn ran(text: &[u8]) -> Option<u64> {
     is_whole.then(|| number(tests))?
 }
 
-/// `OK (skipped=1)` or `FAILED (failures=2, errors=1)`
+/// Parses `OK (skipped=1)` or `FAILED (failures=2, errors=1)`.
 fn verdict(text: &[u8], tests: u64) -> Option<Counts> {
     if text == b"NO TESTS RAN" {
         return Some(Counts::default());

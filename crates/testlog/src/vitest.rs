@@ -1,24 +1,24 @@
 //! vitest: one summary per run, with the failed tests by name before it.
 //!
-//! Takes `      Tests  2 failed | 10 passed | 1 skipped (13)`; when the numbers stay below the total, `--bail` left tests
-//! out and the run is not complete. Files that could not be run (`Test Files`) and errors outside of tests (`Errors`)
-//! count as errors. Names come from ` FAIL  file > suite > name`, or from `× name` when the log has no such lines. A
-//! test that was expected to fail and did counts as passed.
+//! Takes `      Tests  2 failed | 10 passed | 1 skipped (13)`; when the numbers stay below the total, `--bail` left
+//! tests out and the run is not complete. Files that could not be run (`Test Files`) and errors outside of tests
+//! (`Errors`) count as errors. Names come from ` FAIL  file > suite > name`, or from `× name` when the log has no
+//! such lines. A test that was expected to fail and did counts as passed.
 
 use super::run::{Counts, LastRun, Names, Run};
 use super::text::{Line, contains, counted, cut, cut_last, number, split};
 use super::{Part, Reader, Runner};
 
-/// What is known of the last run.
+/// State of the last run.
 #[derive(Debug, Default)]
 pub(super) struct Vitest {
     run: Run,
-    /// Names of `×` lines, for want of better ones.
+    /// Names of `×` lines, if there are no better ones.
     crossed: Names,
     failed_files: u64,
-    /// Files that could not be run.
+    /// Number of files that could not be run.
     broken_files: u64,
-    /// A banner tells of errors outside of tests.
+    /// Set if a banner reports errors outside of tests.
     is_bad: bool,
 }
 
@@ -36,7 +36,7 @@ impl Reader for Vitest {
             self.current();
             self.run.close(Counts::default(), line.number);
         } else if text.starts_with(b" ") || !self.run.owns() {
-            // What a test prints is not indented; a filtered log may have lost the spaces.
+            // The output of a test is not indented; a filtered log may have lost the spaces.
             self.summary(text.trim_ascii_start(), line.number);
         }
     }
@@ -53,7 +53,7 @@ impl LastRun for Vitest {
 }
 
 impl Vitest {
-    /// The result of the last run.
+    /// Returns the result of the last run.
     pub(super) fn finish(mut self) -> Option<Part> {
         if self.run.names.len() == 0 {
             self.run.names = self.crossed;
@@ -72,14 +72,14 @@ impl Vitest {
         this.broken_files += u64::from(is_new && file.is_some());
     }
 
-    /// A line of the summary, or of the tree of tests above it.
+    /// Reads a line of the summary, or of the tree of tests above it.
     fn summary(&mut self, text: &[u8], line: usize) {
         if let Some(files) = text.strip_prefix(b"Test Files  ").and_then(state) {
             self.current().failed_files = files.counts.failed;
         } else if let Some(tests) = text.strip_prefix(b"Tests  ").and_then(state) {
             self.close(&tests, line);
         } else if let Some(errors) = text.strip_prefix(b"Errors  ").and_then(errors) {
-            // The files that could not be run are counted already.
+            // The files that could not be run are already counted.
             let errors = errors.saturating_sub(u64::from(self.is_bad));
             self.run
                 .amend(|counts| counts.errors = counts.errors.saturating_add(errors));
@@ -111,7 +111,7 @@ struct State {
     stopped: bool,
 }
 
-/// `2 failed | 10 passed | 1 skipped (13)` or `no tests`
+/// Parses `2 failed | 10 passed | 1 skipped (13)` or `no tests`.
 fn state(text: &[u8]) -> Option<State> {
     let mut counts = Counts::default();
     if text == b"no tests" {
@@ -137,7 +137,7 @@ fn state(text: &[u8]) -> Option<State> {
     })
 }
 
-/// `2 errors`
+/// Parses `2 errors`.
 fn errors(text: &[u8]) -> Option<u64> {
     let (count, word) = counted(text)?;
     matches!(word, b"error" | b"errors").then_some(count)

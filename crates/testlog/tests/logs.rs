@@ -1,6 +1,7 @@
-//! What test logs say: real logs of toy tests in `logs/`, the rules in short logs, and hostile bytes.
+//! Parsing of test logs: real logs of toy tests in `logs/`, the rules in short logs, and hostile bytes.
 //!
-//! The toy tests print summaries of their own (`3 passed in 0.5s`, `test result: ok. 9 passed; …`), which must not count.
+//! The toy tests print summaries of their own (`3 passed in 0.5s`, `test result: ok. 9 passed; …`), which must not
+//! count.
 
 #![expect(
     clippy::expect_used,
@@ -38,12 +39,12 @@ fn show(reading: Option<&Reading>) -> String {
     )
 }
 
-/// A log in the folder.
+/// Checks a log in the directory.
 fn check(file: &str, expected: &str) {
     assert_eq!(show(read(&log_of(file)).as_ref()), expected, "{file}");
 }
 
-/// A log in the test itself; `expected` ends with what [`Reading::passes`] says.
+/// Checks a log in the test itself; `expected` ends with the result of [`Reading::passes`].
 fn check_text(log: &str, expected: &str) {
     let reading = read(log.as_bytes());
     let passes = reading.as_ref().is_some_and(Reading::passes);
@@ -55,7 +56,7 @@ fn check_text(log: &str, expected: &str) {
     );
 }
 
-/// Every log in the folder and what it says.
+/// Every log in the directory and its result.
 const LOGS: [(&str, &str); 172] = [
     (
         "pytest-all-deselected",
@@ -1230,7 +1231,7 @@ fn names_are_bounded() {
 
 #[test]
 fn a_summary_that_a_test_prints_is_not_the_runners() {
-    // Without the line of dashes, without the numbers adding up, without the heading.
+    // Without the line of dashes, with inconsistent numbers, and without the heading.
     check_text("Ran 9 tests in 0.001s\n\nOK\n", "unknown, does not pass");
     check_text(
         "[INFO] Tests run: 9, Failures: 0, Errors: 0, Skipped: 0\n",
@@ -1327,7 +1328,7 @@ fn hostile_json_is_harmless() {
     );
 }
 
-/// Logs of single runs in which a test fails by name.
+/// Returns logs of single runs in which a test fails by name.
 fn failing_logs() -> impl Iterator<Item = (Vec<u8>, Reading)> {
     LOGS.iter().map(|(file, _)| log_of(file)).filter_map(|log| {
         let reading = read(&log).filter(|reading| !reading.failures.is_empty())?;
@@ -1335,7 +1336,7 @@ fn failing_logs() -> impl Iterator<Item = (Vec<u8>, Reading)> {
     })
 }
 
-/// Where the first line that names a failed test ends.
+/// Returns the end of the first line that names a failed test.
 fn end_of_first_failure(log: &[u8], reading: &Reading) -> usize {
     let line = reading.failures.first().expect("it has failures").line;
     let mut ends = log.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
@@ -1362,7 +1363,7 @@ fn any_log() -> impl Strategy<Value = Vec<u8>> {
     prop::sample::select(LOGS.to_vec()).prop_map(|(file, _)| log_of(file))
 }
 
-/// Lines of all logs in any order, with broken and unfinished ones among them.
+/// Generates lines of all logs in any order, with broken and unfinished ones among them.
 fn line_soup() -> impl Strategy<Value = Vec<u8>> {
     let logs = LOGS.map(|(file, _)| log_of(file)).concat();
     let mut lines: Vec<Vec<u8>> = logs
@@ -1385,7 +1386,7 @@ fn line_soup() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// What holds for every reading, whatever was read.
+/// Checks the invariants of every reading.
 fn check_bounds(log: &[u8]) {
     let Some(reading) = read(log) else {
         return;

@@ -1,4 +1,4 @@
-//! Writes a bundle. What the format cannot hold is refused; nothing wraps around.
+//! Writes a bundle. Content that the format cannot hold is refused; no number wraps around.
 
 use crate::extension::{
     Chain, ExtensionTag, ExtensionTooLong, Extensions, MARKER, MAX_TEST_PATCH, Rollback, TestPatch,
@@ -14,7 +14,7 @@ use crate::wire::{
 /// Bytes of the Ed25519 section: marker, public key, signature.
 const SEAL_LEN: usize = MARKER.len() + 32 + 64;
 
-/// Why a bundle cannot be written.
+/// Reason that a bundle cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
@@ -30,18 +30,18 @@ pub enum Refused {
     /// An extension is too long.
     #[error(transparent)]
     Extension(#[from] ExtensionTooLong),
-    /// The HMAC key can be guessed.
+    /// The HMAC key is so short that it can be guessed.
     #[error(
         "an HMAC key of fewer than {} bytes is not used for writing",
         crate::key::MIN_HMAC_KEY
     )]
     WeakKey,
-    /// A signature was asked for that the bundle would not carry.
+    /// A signature was requested that the bundle would not carry.
     #[error("a plain bundle has no place for an Ed25519 signature")]
     PlainSeal,
 }
 
-/// Collects what happened, then writes it down.
+/// Collector of a task's content, which then writes the bundle.
 #[derive(Clone, Debug)]
 pub struct Builder {
     task_id: TaskId,
@@ -59,7 +59,7 @@ pub struct Builder {
 impl Builder {
     /// Starts a bundle. The clock is the caller's, so that the same input gives the same bytes.
     ///
-    /// The outcome is Skipped until [`Builder::outcome`] says otherwise.
+    /// The outcome is Skipped until [`Builder::outcome`] sets another one.
     #[must_use]
     pub fn new(task_id: TaskId, policy: Policy, created_ns: u64) -> Self {
         Self {
@@ -86,52 +86,52 @@ impl Builder {
         self
     }
 
-    /// How the task ended.
+    /// Sets the outcome of the task.
     pub fn outcome(&mut self, outcome: Outcome) -> &mut Self {
         self.outcome = outcome;
         self
     }
 
-    /// How the task ended, as far as it was said.
+    /// Returns the outcome that was set.
     #[must_use]
     pub fn stated_outcome(&self) -> Outcome {
         self.outcome
     }
 
-    /// Returns the outcome that the test log leaves standing: `solved` needs a whole run that passes, where the runner
-    /// is known.
+    /// Returns the outcome that the test log supports: `solved` needs a whole run that passes, if the runner is
+    /// known.
     #[must_use]
     pub fn supported_outcome(&self) -> Outcome {
         let [_, _, _, _, log, _] = &self.sections;
         replay::supported(self.outcome, log.as_deref())
     }
 
-    /// The task as it was asked. A section that is set to nothing is written with length 0.
+    /// Sets the task as the user gave it. An empty section is written with length 0.
     pub fn spec(&mut self, value: impl Into<Vec<u8>>) -> &mut Self {
         self.set(Tag::Spec, value.into())
     }
 
-    /// What was decided before acting.
+    /// Sets the plan that was made before acting.
     pub fn plan(&mut self, value: impl Into<Vec<u8>>) -> &mut Self {
         self.set(Tag::Plan, value.into())
     }
 
-    /// What changed.
+    /// Sets the diff of the task.
     pub fn diff(&mut self, value: impl Into<Vec<u8>>) -> &mut Self {
         self.set(Tag::Diff, value.into())
     }
 
-    /// What the test runner printed.
+    /// Sets the output of the test runner.
     pub fn test_log(&mut self, value: impl Into<Vec<u8>>) -> &mut Self {
         self.set(Tag::TestLog, value.into())
     }
 
-    /// Why the task was not solved.
+    /// Sets the reason that the task was not solved.
     pub fn postmortem(&mut self, value: impl Into<Vec<u8>>) -> &mut Self {
         self.set(Tag::Postmortem, value.into())
     }
 
-    /// States a fact about where the bundle comes from; see [`crate::extension::field`].
+    /// Adds a fact about the origin of the bundle; see [`crate::extension::field`].
     pub fn provenance(&mut self, name: &str, value: &str) -> &mut Self {
         self.extensions
             .provenance
@@ -139,20 +139,20 @@ impl Builder {
         self
     }
 
-    /// Places the bundle behind another one.
+    /// Sets the position of the bundle in a chain.
     pub fn chain(&mut self, chain: Chain) -> &mut Self {
         self.extensions.chain = Some(chain);
         self
     }
 
-    /// Judges a call by the policy and writes it down with that verdict; breaches become violations.
+    /// Checks a call against the policy and records it with that verdict; breaches become violations.
     ///
     /// # Errors
-    /// The format cannot hold another call, or not this name.
+    /// Fails if the format cannot hold another call, or not this name.
     pub fn record(&mut self, call: &Call<'_>) -> Result<Check, Refused> {
         let mut meter = self.meter;
         let mut breaches = Vec::new();
-        // A call that a guard stopped stands in the trace and not in the meter, so the place is counted here.
+        // A call that a guard stopped is in the trace but not in the meter, so the index is counted here.
         let call_index = u32::try_from(self.totals.calls).unwrap_or(u32::MAX);
         let check = meter.record(&self.policy, call, |violation| {
             breaches.push(Violation {
@@ -168,10 +168,10 @@ impl Builder {
         Ok(check)
     }
 
-    /// Writes down a call that a guard stopped before it ran: Denied, and no violation, for the guard worked.
+    /// Records a call that a guard stopped before it ran: Denied, and not a violation, because the guard worked.
     ///
     /// # Errors
-    /// The format cannot hold another call, or not this name.
+    /// Fails if the format cannot hold another call, or not this name.
     pub fn record_refused(&mut self, call: &Call<'_>) -> Result<(), Refused> {
         self.write_call(&Call {
             check: Check::Denied,
@@ -179,10 +179,10 @@ impl Builder {
         })
     }
 
-    /// Writes down a call with the verdict that it was given when it was made, and the breaches that were found then.
+    /// Records a call with the verdict and the breaches that were found when it was made.
     ///
     /// # Errors
-    /// The format cannot hold another call, or not this name.
+    /// Fails if the format cannot hold another call, or not this name.
     pub fn record_judged(&mut self, call: &Call<'_>, breaches: &[String]) -> Result<(), Refused> {
         let index = u32::try_from(self.totals.calls).unwrap_or(u32::MAX);
         self.write_call(call)?;
@@ -215,12 +215,12 @@ impl Builder {
         self
     }
 
-    /// Writes down a return to an earlier state.
+    /// Records a return to an earlier state.
     pub fn rollback(&mut self, rollback: Rollback) {
         self.extensions.rollbacks.push(rollback);
     }
 
-    /// Breaches so far.
+    /// Returns the breaches so far.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         self.extensions
@@ -229,10 +229,10 @@ impl Builder {
             .map_or(&[], |violations| &violations.listed)
     }
 
-    /// Writes the bundle, signed with the keys that are given.
+    /// Writes the bundle, signed with the given keys.
     ///
     /// # Errors
-    /// The format cannot hold it, or the HMAC key is too short to sign with.
+    /// Fails if the format cannot hold the bundle, or the HMAC key is too short to sign with.
     pub fn build(
         mut self,
         hmac: Option<&HmacKey>,
@@ -363,7 +363,7 @@ impl Builder {
     }
 }
 
-/// Appends one section. The caller has made sure that the whole bundle fits its size field, and so does each section.
+/// Appends one section. The caller has checked that the whole bundle fits its size field, and so does each section.
 fn put_section(out: &mut Vec<u8>, tag: u16, value: &[u8]) {
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,7 +1,7 @@
-//! A bundle as it was read: well-formed, not yet believed.
+//! A parsed bundle: well-formed, not yet verified.
 //!
 //! [`Bundle::parse`] borrows everything and checks the form; [`Bundle::verify`] in [`crate::evidence`] turns it into
-//! [`Evidence`](crate::evidence::Evidence). Until then its contents can be had only as [`Bundle::claims`].
+//! [`Evidence`](crate::evidence::Evidence). Until then its contents are available only as [`Bundle::claims`].
 
 use crate::extension::{ExtensionTag, Extensions};
 use crate::key::PublicKey;
@@ -12,16 +12,16 @@ use self::reader::Reader;
 
 mod reader;
 
-/// How much a reader forgives.
+/// Tolerance of the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// Refuse what two readers could understand differently.
+    /// Refuse content that two readers could interpret differently.
     Strict,
-    /// Accept what the reference reader accepts; what was forgiven becomes a warning.
+    /// Accept everything that the reference reader accepts; tolerated problems become warnings.
     Lenient,
 }
 
-/// What is wrong with the form of a bundle.
+/// Problem with the form of a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// Fewer bytes than a header.
@@ -34,7 +34,7 @@ pub enum Reason {
     SizeMismatch,
     /// The stated size has no room for header and signature.
     TotalTooSmall,
-    /// An outcome or mode without a meaning.
+    /// An unknown number of an outcome or a mode.
     BadEnum,
     /// A section runs past the end.
     SectionOverflow,
@@ -46,13 +46,13 @@ pub enum Reason {
     SectionCountMismatch,
     /// The header's flags announce other sections.
     FlagMismatch,
-    /// A tool call that cannot be read.
+    /// A tool call that cannot be parsed.
     TraceMalformed,
     /// The header states another number of tool calls.
     ToolCallCountMismatch,
-    /// A section of ours that cannot be read.
+    /// One of our sections that cannot be parsed.
     ExtensionMalformed,
-    /// The policy section is not the one that the header's hash and mode speak of.
+    /// The policy section does not match the hash and mode of the header.
     PolicyMismatch,
     /// Bytes after the end of the bundle; they are not signed.
     TrailingBytes,
@@ -62,14 +62,14 @@ pub enum Reason {
     PadNonzero,
     /// More calls than the header can count; its number is the rest after division by 65,536.
     ToolCallCountWrapped,
-    /// The Ed25519 signature is by a key that the reader does not know.
+    /// The Ed25519 signature is by a key that is unknown to the reader.
     UnknownSigner,
-    /// The bundle is believed by its Ed25519 signature, which does not cover the HMAC; anybody can change those bytes.
+    /// The bundle is verified by its Ed25519 signature, which does not cover the HMAC; anyone can change those bytes.
     UncheckedHmac,
 }
 
 impl Reason {
-    /// Stable name, as used in JSON.
+    /// Returns the stable name for JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -97,23 +97,23 @@ impl Reason {
         }
     }
 
-    /// Whether even a strict reader only warns.
+    /// Returns `true` if even a strict reader only warns.
     fn is_warning(self) -> bool {
         self >= Self::TrailingBytes
     }
 }
 
-/// Why a bundle could not be read.
+/// Error of a bundle that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct Malformed {
-    /// For programs.
+    /// Reason for programs.
     pub reason: Reason,
-    /// For people, with the place.
+    /// Description for people, with the position.
     pub detail: String,
 }
 
-/// What a bundle says. Whether it is true is not known here.
+/// Statements of a bundle, verified or not.
 #[derive(Clone, Debug)]
 pub struct Contents<'a> {
     header: Header,
@@ -124,66 +124,67 @@ pub struct Contents<'a> {
 }
 
 impl<'a> Contents<'a> {
-    /// The header.
+    /// Returns the header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// How the task ended. A lenient reader counts unknown values as errors, like the reference's scorecard.
+    /// Returns the outcome of the task. A lenient reader counts unknown values as errors, like the reference's
+    /// scorecard.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         Outcome::from_wire(self.header.outcome).unwrap_or(Outcome::Error)
     }
 
-    /// How much freedom the agent had, when the number has a meaning.
+    /// Returns the mode of the agent, if the number is known.
     #[must_use]
     pub fn mode(&self) -> Option<Mode> {
         Mode::from_wire(self.header.mode)
     }
 
-    /// The bytes of one of the six defined sections.
+    /// Returns the bytes of one of the six defined sections.
     #[must_use]
     pub fn section(&self, tag: Tag) -> Option<&'a [u8]> {
         self.known.get(slot(tag)).copied().flatten()
     }
 
-    /// Every section in file order, unknown ones included.
+    /// Returns every section in file order, unknown ones included.
     pub fn sections(&self) -> impl Iterator<Item = Section<'a>> {
         Sections::new(self.area).map_while(Result::ok)
     }
 
-    /// The calls up to the first that cannot be read; a strict reader has made sure that there is none.
+    /// Returns the calls up to the first that cannot be parsed; for a strict reader, these are all calls.
     pub fn calls(&self) -> impl Iterator<Item = crate::trace::Call<'a>> {
         Calls::new(self.section(Tag::Trace).unwrap_or_default()).map_while(Result::ok)
     }
 
-    /// What the trace adds up to.
+    /// Returns the sums of the trace.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Provenance, policy, violations, rollbacks, chain.
+    /// Returns the extensions: provenance, policy, violations, rollbacks, chain.
     #[must_use]
     pub fn extensions(&self) -> &Extensions {
         &self.extensions
     }
 
-    /// Returns `true` if spec, diff and test log are all there. Presence is enough, as in the reference.
+    /// Returns `true` if spec, diff and test log are all present. Presence is enough, as in the reference.
     #[must_use]
     pub fn evidence_complete(&self) -> bool {
         let mut evidence = EVIDENCE.into_iter();
         evidence.all(|tag| self.section(tag).is_some())
     }
 
-    /// Returns `true` if spec, diff and test log are all there and none is empty, which is what a scorecard counts.
+    /// Returns `true` if spec, diff and test log are all present and not empty, which is the rule of a scorecard.
     #[must_use]
     pub fn has_evidence(&self) -> bool {
         EVIDENCE.into_iter().all(|tag| self.has_text(tag))
     }
 
-    /// Returns `true` if the section is there and shows something: not only white space and characters without a shape.
+    /// Returns `true` if the section is present and visible: not only white space and characters without a shape.
     #[must_use]
     pub fn has_text(&self, tag: Tag) -> bool {
         let shows = |chunk: std::str::Utf8Chunk<'_>| {
@@ -196,16 +197,16 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// The sections that show what was asked, done and tested.
+/// Sections that show the request, the change and the tests.
 const EVIDENCE: [Tag; 3] = [Tag::Spec, Tag::Diff, Tag::TestLog];
 
-/// Returns `false` for white space, control characters and those that are drawn with no width.
+/// Returns `false` for white space, control characters and characters of no width.
 fn is_visible(character: char) -> bool {
     let has_no_width = matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}');
     !character.is_whitespace() && !character.is_control() && !has_no_width
 }
 
-/// Name of a section for people and programs.
+/// Returns the name of a section for people and programs.
 #[must_use]
 pub fn section_name(tag: u16) -> String {
     let defined = Tag::from_wire(tag).map(Tag::name);
@@ -227,7 +228,7 @@ pub(crate) struct PublicSeal<'a> {
     pub(crate) covers: &'a [u8],
 }
 
-/// A well-formed bundle that nobody has checked yet.
+/// A well-formed bundle that is not verified yet.
 #[derive(Clone, Debug)]
 pub struct Bundle<'a> {
     bytes: &'a [u8],
@@ -238,10 +239,10 @@ pub struct Bundle<'a> {
 }
 
 impl<'a> Bundle<'a> {
-    /// Reads a bundle without copying it.
+    /// Parses a bundle without copying it.
     ///
     /// # Errors
-    /// The bytes are not a bundle, or not one that is read the same way by everybody.
+    /// Fails if the bytes are not a bundle, or one that two readers could interpret differently.
     pub fn parse(bytes: &'a [u8], strictness: Strictness) -> Result<Self, Malformed> {
         Reader {
             strictness,
@@ -250,25 +251,25 @@ impl<'a> Bundle<'a> {
         .read(bytes)
     }
 
-    /// What the bundle says, before anybody has checked who says it.
+    /// Returns the statements of the bundle, not yet verified.
     #[must_use]
     pub fn claims(&self) -> &Contents<'a> {
         &self.contents
     }
 
-    /// The bytes that the header speaks of, without anything that trails them.
+    /// Returns the bytes that the header covers, without trailing ones.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Whether the bundle carries any signature.
+    /// Returns `true` if the bundle has any signature.
     #[must_use]
     pub fn is_signed(&self) -> bool {
         self.hmac.is_some() || self.public_seal.is_some()
     }
 
-    /// What a reader should know although the bundle was read.
+    /// Returns the problems that did not prevent parsing.
     #[must_use]
     pub fn warnings(&self) -> &[Reason] {
         &self.warnings
@@ -278,7 +279,7 @@ impl<'a> Bundle<'a> {
         self.contents
     }
 
-    /// The bytes that the HMAC covers.
+    /// Returns the bytes that the HMAC covers.
     pub(crate) fn hmac_payload(&self) -> &'a [u8] {
         let end = self.bytes.len().saturating_sub(HMAC_LEN);
         self.bytes.get(..end).unwrap_or_default()

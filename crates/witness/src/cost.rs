@@ -1,17 +1,17 @@
-//! What tasks cost together. A cost that is not known is not the same as none: where the facts of a bundle say that its
-//! cost is unknown, or only a part of it, the task is counted and left out of what a solved task costs.
+//! Total cost of several tasks. An unknown cost is not zero: if the facts of a bundle say that its cost is unknown,
+//! or only partly known, the task is counted but left out of the cost per solved task.
 
 use crate::extension::{Provenance, field};
 use crate::scorecard::Row;
 use crate::wire::Outcome;
 
-/// How the fact `usage` or `cost` begins when nothing is known.
+/// Prefix of the facts `usage` and `cost` if nothing is known.
 pub const UNKNOWN: &str = "unknown";
-/// How the fact `cost` begins when a part of it is not known.
+/// Prefix of the fact `cost` if a part is unknown.
 pub const AT_LEAST: &str = "at least";
 
-/// Whether the facts leave the stated cost as it is. Only our own seals say that it is not known; for all others the
-/// header is the truth.
+/// Returns `true` if the facts do not restrict the stated cost. Only our own seals mark an unknown cost; for all
+/// others the header is correct.
 #[must_use]
 pub fn is_known(facts: &Provenance) -> bool {
     let begins = |name, words| facts.get(name).is_some_and(|fact| fact.starts_with(words));
@@ -23,13 +23,13 @@ pub fn is_known(facts: &Provenance) -> bool {
 /// The cost of several tasks, in millionths of a US dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Stated by all of them.
+    /// Sum of the stated costs of all tasks.
     pub stated: u64,
-    /// Stated by those whose cost is known.
+    /// Sum of the costs of the tasks whose cost is known.
     pub known: u64,
-    /// Solved tasks among those whose cost is known.
+    /// Number of solved tasks among those.
     pub known_solved: u64,
-    /// Tasks whose cost is not known, or only in part.
+    /// Number of tasks whose cost is unknown, or only partly known.
     pub unknown_tasks: u64,
 }
 
@@ -46,7 +46,7 @@ impl Cost {
         }
     }
 
-    /// Known cost over the solved tasks behind it; `None` when there are none.
+    /// Returns the known cost per solved task with a known cost; `None` if there are none.
     #[must_use]
     pub fn per_solve(&self) -> Option<u64> {
         self.known.checked_div(self.known_solved)

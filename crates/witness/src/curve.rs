@@ -1,4 +1,5 @@
-//! Cost to outcome over time: what a solved task costs in each week or day, and what used to work and no longer does.
+//! Cost to outcome over time: the cost of a solved task in each week or day, and tasks that were solved before and
+//! fail now.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +16,7 @@ use crate::wire::{Outcome, Tag, TaskId};
 
 const DAY_NS: u64 = 86_400_000_000_000;
 
-/// A stretch of the calendar, in UTC.
+/// Period of the calendar, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
     /// ISO 8601 week, Monday to Sunday.
@@ -25,7 +26,7 @@ pub enum Period {
 }
 
 impl Period {
-    /// `2026-W07` or `2026-02-15`; sorts by time as text does.
+    /// Returns `2026-W07` or `2026-02-15`, whose text order is the order of time.
     #[must_use]
     pub fn label(self, created_ns: u64) -> String {
         let Ok(time) = Timestamp::from_nanosecond(i128::from(created_ns)) else {
@@ -45,11 +46,11 @@ impl Period {
 /// One point of the curve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// See [`Period::label`].
+    /// Label of the period; see [`Period::label`].
     pub period: String,
-    /// Tasks attempted.
+    /// Number of attempted tasks.
     pub tasks: u64,
-    /// Tasks solved.
+    /// Number of solved tasks.
     pub solved: u64,
     /// Cost of all tasks.
     pub cost: Cost,
@@ -57,30 +58,30 @@ pub struct Point {
     pub tokens: u64,
     /// Retries of all tasks.
     pub retries: u64,
-    /// Tasks that were solved before and are failed now.
+    /// Number of tasks that were solved before and are failed now.
     pub regressions: u64,
 }
 
 impl Point {
-    /// See [`Cost::per_solve`].
+    /// Returns the cost per solved task; see [`Cost::per_solve`].
     #[must_use]
     pub fn cost_per_solve(&self) -> Option<u64> {
         self.cost.per_solve()
     }
 
-    /// Tokens of all tasks over the number of solved ones; `None` when none is solved.
+    /// Returns the tokens of all tasks per solved task; `None` if none is solved.
     #[must_use]
     pub fn tokens_per_solve(&self) -> Option<u64> {
         self.tokens.checked_div(self.solved)
     }
 }
 
-/// What stays the same when a task is tried again: the suite's id, else the spec, else the task id.
+/// Identity of a task across attempts: the suite's id, else the spec, else the task id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity(pub [u8; 16]);
 
 impl Identity {
-    /// Reads it off a bundle.
+    /// Reads the identity from a bundle.
     #[must_use]
     pub fn of(contents: &Contents<'_>) -> Self {
         let suite_task = contents.extensions().provenance.get(field::SUITE_TASK);
@@ -98,7 +99,8 @@ impl Identity {
     }
 }
 
-/// Collects attempts. The same attempt twice is one; a task that is tried again in another week counts again.
+/// Collector of attempts. The same attempt twice counts once; a task that is tried again in another week counts
+/// again.
 #[derive(Clone, Debug, Default)]
 pub struct Attempts {
     filter: Filter,
@@ -115,7 +117,7 @@ struct Attempt {
 }
 
 impl Attempts {
-    /// Starts empty. With `all`, sessions that attempted no task count as well.
+    /// Creates an empty collector. With `all`, sessions that attempted no task count as well.
     #[must_use]
     pub fn new(filter: Filter, all: bool) -> Self {
         Self {
@@ -125,13 +127,13 @@ impl Attempts {
         }
     }
 
-    /// Adds checked evidence; `leaf` is its index in the ledger.
+    /// Adds verified evidence; `leaf` is its index in the ledger.
     pub fn add(&mut self, evidence: &Evidence<'_>, leaf: Option<u64>) {
         let contents = evidence.contents();
         self.collect(contents, Age::of(contents, evidence.bytes(), leaf), true);
     }
 
-    /// Adds a bundle that no key vouches for; it never takes the place of checked evidence.
+    /// Adds a bundle without a verified signature; it never replaces verified evidence.
     pub fn add_unverified(&mut self, bundle: &Bundle<'_>) {
         let contents = bundle.claims();
         self.collect(contents, Age::of(contents, bundle.bytes(), None), false);
@@ -150,7 +152,7 @@ impl Attempts {
         }
     }
 
-    /// Adds what was read off a bundle earlier; the caller has applied the filter.
+    /// Adds values that were read from a bundle earlier; the caller has applied the filter.
     pub fn add_row(
         &mut self,
         task: TaskId,
@@ -178,7 +180,7 @@ impl Attempts {
         }
     }
 
-    /// Takes in what another thread collected.
+    /// Adds the attempts that another thread collected.
     pub fn merge(&mut self, other: Self) {
         #[expect(
             clippy::iter_over_hash_type,
@@ -189,7 +191,7 @@ impl Attempts {
         }
     }
 
-    /// The curve, oldest point first.
+    /// Returns the curve, oldest point first.
     #[must_use]
     pub fn curve(&self, period: Period) -> Vec<Point> {
         let mut attempts: Vec<_> = self
@@ -203,7 +205,7 @@ impl Attempts {
         let mut history = History::default();
         let (mut day, mut label) = (None, String::new());
         for (created_ns, _, identity, row) in attempts {
-            // They come by time, and all of one day have the same label.
+            // The attempts are in the order of time, and all of one day have the same label.
             if day.replace(created_ns / DAY_NS) != Some(created_ns / DAY_NS) {
                 label = period.label(created_ns);
             }
@@ -232,7 +234,7 @@ impl Attempts {
     }
 }
 
-/// Which tasks were ever solved, and how those stand at the end of each period.
+/// Tasks that were ever solved, and their state at the end of each period.
 #[derive(Default)]
 struct History {
     solved: std::collections::HashSet<Identity>,
@@ -240,7 +242,7 @@ struct History {
 }
 
 impl History {
-    /// Attempts come in the order of time. Skipped and broken ones say nothing about whether it still works.
+    /// Adds an attempt, in the order of time. Skipped and broken ones say nothing about a regression.
     fn note(&mut self, period: &str, identity: Identity, outcome: Outcome) {
         let failed = match outcome {
             Outcome::Solved => {

@@ -1,7 +1,7 @@
-//! The envelope in which other tools take a signed statement: DSSE v1 with Ed25519.
+//! Envelope of signed statements for other tools: DSSE v1 with Ed25519.
 //!
-//! Signed is not the payload but its pre-authentication encoding, which states type and lengths; so no canonical JSON
-//! is needed and one kind of payload cannot pass for another. The JSON around it is the host's business.
+//! The signature covers not the payload but its pre-authentication encoding, which states type and lengths; so no
+//! canonical JSON is needed and one kind of payload cannot pass for another. The host handles the JSON around it.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::key::{KeyId, PublicKey, SigningKey};
 /// Payload type of in-toto statements.
 pub const IN_TOTO: &str = "application/vnd.in-toto+json";
 
-/// Most signatures of an envelope that is checked, because each is tried with every believed key.
+/// Limit of signatures of an envelope that is checked, because each is tried with every trusted key.
 pub const MAX_SIGNATURES: usize = 16;
 
-/// The bytes that are signed: `DSSEv1 <length> <type> <length> <payload>`, lengths in decimal bytes.
+/// Returns the bytes that are signed: `DSSEv1 <length> <type> <length> <payload>`, lengths in decimal bytes.
 #[must_use]
 pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let (type_len, len) = (payload_type.len(), payload.len());
@@ -22,23 +22,23 @@ pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A payload with signatures that nobody has checked yet.
+/// A payload with signatures that are not verified yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// How to read the payload; signed.
+    /// Type of the payload; signed.
     pub payload_type: String,
-    /// The bytes themselves; signed.
+    /// Bytes of the payload; signed.
     pub payload: Vec<u8>,
-    /// Who vouches for them.
+    /// Signatures over both.
     pub signatures: Vec<Signature>,
 }
 
 /// One signature of an [`Envelope`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// A hint at the key, often empty and never signed. Ours is the [`KeyId`].
+    /// Hint at the key, often empty and never signed. Ours is the [`KeyId`].
     pub keyid: String,
-    /// Ed25519 over the [`pae`].
+    /// Ed25519 signature over the [`pae`].
     pub sig: [u8; 64],
 }
 
@@ -58,13 +58,13 @@ impl Envelope {
         }
     }
 
-    /// Checks that at least one believed key signed.
+    /// Checks that at least one trusted key signed.
     ///
-    /// Signatures that do not fit are passed over, as DSSE asks. A key hint decides nothing but the wording of a
-    /// refusal, because anybody could have changed it.
+    /// Signatures that do not fit are skipped, as DSSE requires. A key hint affects only the wording of a refusal,
+    /// because anyone could have changed it.
     ///
     /// # Errors
-    /// No signature by a believed key fits.
+    /// Fails if no signature by a trusted key fits.
     pub fn verify(&self, keys: &[PublicKey]) -> Result<Attested<'_>, Unverified> {
         let count = self.signatures.len();
         if count > MAX_SIGNATURES {
@@ -98,7 +98,7 @@ impl Envelope {
     }
 }
 
-/// A payload for which believed keys vouch. Only this should be read.
+/// A payload signed by trusted keys. Only this should be read.
 #[derive(Clone, Debug)]
 pub struct Attested<'a> {
     envelope: &'a Envelope,
@@ -106,45 +106,45 @@ pub struct Attested<'a> {
 }
 
 impl<'a> Attested<'a> {
-    /// The payload, when it is of the type that the caller can read.
+    /// Returns the payload, if it is of the type that the caller can parse.
     #[must_use]
     pub fn payload(&self, payload_type: &str) -> Option<&'a [u8]> {
         (self.envelope.payload_type == payload_type).then_some(&self.envelope.payload)
     }
 
-    /// How to read the payload.
+    /// Returns the type of the payload.
     #[must_use]
     pub fn payload_type(&self) -> &'a str {
         &self.envelope.payload_type
     }
 
-    /// Who signed, each key once; never empty.
+    /// Returns the signers, each key once; never empty.
     #[must_use]
     pub fn signers(&self) -> &BTreeSet<KeyId> {
         &self.signers
     }
 }
 
-/// Why an envelope is not believed.
+/// Reason that an envelope is not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unverified {
     /// No signature at all.
     #[error("the envelope carries no signature")]
     Unsigned,
-    /// More than [`MAX_SIGNATURES`].
+    /// More than [`MAX_SIGNATURES`] signatures.
     #[error("the envelope has {count} signatures, at most {MAX_SIGNATURES} are checked")]
     TooManySignatures {
-        /// How many there are.
+        /// Number of signatures.
         count: usize,
     },
-    /// No believed key is named, and none fits.
+    /// No trusted key is named, and none fits.
     #[error("no key that is trusted here signed the envelope")]
     UnknownKey,
-    /// A believed key is named, and its signature does not fit.
+    /// A trusted key is named, and its signature does not fit.
     #[error("the signature by key `{key}` does not fit the payload")]
     BadSignature {
-        /// Which key.
+        /// The named key.
         key: KeyId,
     },
 }

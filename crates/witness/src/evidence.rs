@@ -1,29 +1,29 @@
-//! A bundle that was checked and is believed, and the verdict on one that is not.
+//! A verified bundle, and the verdict on one that is not.
 
 use sha2::{Digest, Sha256};
 
 use crate::bundle::{Bundle, Contents, Malformed, Reason, Strictness};
 use crate::key::{KeyId, Keyring};
 
-/// What became of a bundle. A new verdict must break every reader that does not know it.
+/// Verdict on a bundle. A new verdict must break every reader that does not handle it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Well-formed, and at least one signature by a believed key; none that fails.
+    /// Well-formed, and at least one signature by a trusted key; none that fails.
     Valid,
     /// Well-formed, without a signature.
     Unsigned {
-        /// The reader named a key, so that a signature was due.
+        /// Set if the reader named a key, so that a signature was required.
         required: bool,
     },
-    /// Signed, and the reader has no key for it.
+    /// Signed, and the reader does not have the key.
     Unchecked,
     /// A signature that does not fit the bytes.
     BadSignature(Scheme),
-    /// Not a bundle, or one that two readers could understand differently.
+    /// Not a bundle, or one that two readers could interpret differently.
     Malformed(Malformed),
 }
 
-/// A way of signing.
+/// Signature scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// HMAC-SHA256 at the end of the bundle.
@@ -33,7 +33,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// Name for people.
+    /// Returns the name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Scheme {
 }
 
 impl Verdict {
-    /// Stable name, as used in JSON.
+    /// Returns the stable name for JSON.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl Verdict {
         }
     }
 
-    /// Stable name of what stands in the way, if something does.
+    /// Returns the stable name of the problem, if there is one.
     #[must_use]
     pub fn reason(&self) -> Option<&'static str> {
         match self {
@@ -68,7 +68,7 @@ impl Verdict {
         }
     }
 
-    /// One sentence for people.
+    /// Returns one sentence for people.
     #[must_use]
     pub fn explain(&self) -> String {
         match self {
@@ -86,7 +86,7 @@ impl Verdict {
     }
 }
 
-/// A bundle whose signature was checked. Only this can be read as truth.
+/// A bundle whose signature was verified. Only this can be read as truth.
 #[derive(Clone, Debug)]
 pub struct Evidence<'a> {
     bytes: &'a [u8],
@@ -95,57 +95,57 @@ pub struct Evidence<'a> {
     warnings: Vec<Reason>,
 }
 
-/// Whose signatures were found good.
+/// Keys whose signatures fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signers {
-    /// HMAC key that fits.
+    /// The HMAC key that fits.
     pub hmac: Option<KeyId>,
-    /// Public key that fits.
+    /// The public key that fits.
     pub ed25519: Option<KeyId>,
 }
 
 impl<'a> Evidence<'a> {
-    /// What the bundle says.
+    /// Returns the statements of the bundle.
     #[must_use]
     pub fn contents(&self) -> &Contents<'a> {
         &self.contents
     }
 
-    /// The checked bytes, to the last one, unless a warning says [`Reason::UncheckedHmac`].
+    /// Returns the verified bytes, to the last one, unless a warning says [`Reason::UncheckedHmac`].
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Who vouches for it.
+    /// Returns the keys whose signatures fit.
     #[must_use]
     pub fn signers(&self) -> Signers {
         self.signers
     }
 
-    /// What a reader should know all the same.
+    /// Returns the warnings of the reader.
     #[must_use]
     pub fn warnings(&self) -> &[Reason] {
         &self.warnings
     }
 
-    /// SHA-256 of the checked bytes, the name under which ledgers and statements speak of a bundle.
+    /// Returns the SHA-256 of the verified bytes, which identifies the bundle in ledgers and statements.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.bytes).into()
     }
 }
 
-/// A well-formed bundle that is not believed, and why.
+/// A well-formed bundle that is not verified, with the verdict.
 #[derive(Clone, Debug)]
 pub struct Unproven<'a> {
-    /// What was read.
+    /// The parsed bundle.
     pub bundle: Bundle<'a>,
-    /// Never [`Verdict::Valid`] and never [`Verdict::Malformed`].
+    /// The verdict; never [`Verdict::Valid`] and never [`Verdict::Malformed`].
     pub verdict: Verdict,
 }
 
-/// Result of looking for one kind of signature.
+/// Result of the check of one kind of signature.
 #[derive(Clone, Copy)]
 enum Looked {
     Absent,
@@ -164,10 +164,10 @@ impl Looked {
 }
 
 impl<'a> Bundle<'a> {
-    /// Checks the signatures: each for which there is a key must fit, and at least one must.
+    /// Verifies the signatures: each with a known key must fit, and at least one must.
     ///
     /// # Errors
-    /// The bundle is not believed; it comes back together with the verdict.
+    /// Fails if the bundle is not verified; it is returned with the verdict.
     pub fn verify(mut self, keyring: &Keyring) -> Result<Evidence<'a>, Box<Unproven<'a>>> {
         let hmac = self.look_for_hmac(keyring);
         let public = self.look_for_public_seal(keyring);
@@ -223,7 +223,7 @@ impl<'a> Bundle<'a> {
         let Some(seal) = self.public_seal else {
             return Looked::Absent;
         };
-        // A signature that its own key refuses is damage, whoever the signer is.
+        // A signature that does not fit its own key is damage, for any signer.
         if !seal.signer.verifies_bundle(seal.covers, seal.signature) {
             return Looked::Bad;
         }
@@ -235,7 +235,7 @@ impl<'a> Bundle<'a> {
     }
 }
 
-/// Reads and checks in one go, for callers that only want the verdict.
+/// Parses and verifies in one call, for callers that need only the verdict.
 #[must_use]
 pub fn judge(bytes: &[u8], strictness: Strictness, keyring: &Keyring) -> Verdict {
     match Bundle::parse(bytes, strictness) {

@@ -1,8 +1,8 @@
-//! What the original format lacks, in sections of the private tag range that its readers skip.
+//! Extensions of the original format, in sections of the private tag range that its readers skip.
 //!
 //! Every value starts with the marker `ROS` and a version byte, so that another program's section with the same tag
-//! is left alone instead of being misread. `docs/witness-format.md` has the layouts. Encoder and decoder of each
-//! section stand side by side and refuse the same things.
+//! is skipped instead of being misread. `docs/witness-format.md` has the layouts. Encoder and decoder of each section
+//! stand side by side and refuse the same things.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +10,35 @@ use crate::key::KeyId;
 use crate::policy::{Policy, PolicyTooLong, Violation};
 use crate::wire::{take, take_slice, take_u8, take_u16, take_u32};
 
-/// First bytes of each value: our mark, then the version of the layout.
+/// First bytes of each value: our marker, then the version of the layout.
 pub const MARKER: [u8; 4] = *b"ROS\x01";
-/// Violations that are listed word by word; the rest is counted.
+/// Limit of violations that are listed as text; further ones are counted.
 pub const MAX_LISTED_VIOLATIONS: usize = 256;
 
-/// Tag of a section of ours.
+/// Tag of one of our sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum ExtensionTag {
-    /// Named facts about where the bundle comes from.
+    /// Named facts about the origin of the bundle.
     Provenance = 0x8A01,
-    /// The whole policy, of which the header has eight hash bytes.
+    /// The whole policy; the header has eight bytes of its hash.
     Policy = 0x8A02,
     /// Breaches of the policy.
     Violations = 0x8A03,
     /// Rollbacks, each with its check.
     Rollbacks = 0x8A04,
-    /// Place in the writer's chain of bundles.
+    /// Position in the writer's chain of bundles.
     Chain = 0x8A05,
-    /// Which HMAC key signed.
+    /// Id of the HMAC key that signed.
     HmacKey = 0x8A06,
     /// The tests that graded a task of a suite.
     TestPatch = 0x8A07,
-    /// Signature that others can check; always the last section.
+    /// Signature for third parties; always the last section.
     Ed25519 = 0x8A0F,
 }
 
 impl ExtensionTag {
-    /// Every section of ours, in the order in which a builder writes them.
+    /// All of our sections, in the order in which a builder writes them.
     pub const ALL: [Self; 8] = [
         Self::Provenance,
         Self::Policy,
@@ -50,13 +50,13 @@ impl ExtensionTag {
         Self::Ed25519,
     ];
 
-    /// The tag for a number on the wire.
+    /// Returns the tag of a number on the wire.
     #[must_use]
     pub fn from_wire(tag: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|known| *known as u16 == tag)
     }
 
-    /// Name for people.
+    /// Returns the name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,20 +72,20 @@ impl ExtensionTag {
     }
 }
 
-/// Facts under the keys of [`field`] and any others that the writer finds useful.
+/// Facts under the keys of [`field`] and any others that the writer adds.
 pub type Provenance = BTreeMap<String, String>;
 
 /// Names of the provenance facts that this project itself writes or reads.
 pub mod field {
     /// Program that executed the task.
     pub const AGENT: &str = "agent";
-    /// Why tests that pass do not make the task solved.
+    /// Reason that passing tests do not make the task solved.
     pub const UNPROVED: &str = "unproved";
     /// Model that answered.
     pub const MODEL: &str = "model";
-    /// Role that was played.
+    /// Role of the agent.
     pub const ROLE: &str = "role";
-    /// Version of the specialist, when one served.
+    /// Version of the specialist, if one served.
     pub const SPECIALIST: &str = "specialist";
     /// Commit on which the diff applies.
     pub const BASE_COMMIT: &str = "base_commit";
@@ -97,27 +97,27 @@ pub mod field {
     pub const SUITE: &str = "suite";
     /// Id of the task in its suite; the same across attempts.
     pub const SUITE_TASK: &str = "suite_task";
-    /// Tokens of the session in words; begins with `unknown` when the agent does not tell.
+    /// Tokens of the session as text; begins with `unknown` if the agent does not report them.
     pub const USAGE: &str = "usage";
-    /// Cost of the session in words; begins with `unknown` or `at least` when a price is missing.
+    /// Cost of the session as text; begins with `unknown` or `at least` if a price is missing.
     pub const COST: &str = "cost";
-    /// What was left out or masked on capture.
+    /// Content that was left out or masked on capture.
     pub const REDACTED: &str = "redacted";
-    /// Agent below which `witness seal` ran. Such a bundle does not count for acceptance.
+    /// Agent that `witness seal` ran below. Such a bundle does not count for acceptance.
     pub const SEALED_BELOW_AGENT: &str = "sealed_below_agent";
 }
 
-/// Breaches of the policy: how many, and the first ones in words.
+/// Breaches of the policy: their number, and the first ones as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations {
-    /// How many in all.
+    /// Number of all breaches.
     pub count: u32,
-    /// At most [`MAX_LISTED_VIOLATIONS`].
+    /// The first breaches, at most [`MAX_LISTED_VIOLATIONS`].
     pub listed: Vec<Violation>,
 }
 
 impl Violations {
-    /// Counts one and lists it while there is room.
+    /// Counts a breach and lists it up to the limit.
     pub fn add(&mut self, violation: Violation) {
         self.count = self.count.saturating_add(1);
         if self.listed.len() < MAX_LISTED_VIOLATIONS {
@@ -126,20 +126,20 @@ impl Violations {
     }
 }
 
-/// One return to an earlier state, and whether it was proved.
+/// One return to an earlier state, with its proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rollback {
-    /// The tree found afterwards is the one that was wanted.
+    /// Set if the tree found afterwards is the wanted one.
     pub restored: bool,
-    /// Tree hash that was wanted.
+    /// Hash of the wanted tree.
     pub wanted: String,
-    /// Tree hash that was found.
+    /// Hash of the tree that was found.
     pub found: String,
-    /// Where the undone work is kept, empty if nowhere.
+    /// Location of the undone work; empty if it was not kept.
     pub kept: String,
 }
 
-/// Place in the writer's chain of bundles.
+/// Position in the writer's chain of bundles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Number of bundles before this one.
@@ -148,20 +148,20 @@ pub struct Chain {
     pub previous: [u8; 32],
 }
 
-/// Everything of ours that a bundle can carry, except the Ed25519 signature.
+/// All of our sections that a bundle can carry, except the Ed25519 signature.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extensions {
-    /// Empty when the bundle has none.
+    /// Facts; empty if the bundle has none.
     pub provenance: Provenance,
     /// The whole policy.
     pub policy: Option<Policy>,
-    /// `None` when the bundle says nothing about violations.
+    /// Breaches; `None` if the bundle has no such section.
     pub violations: Option<Violations>,
-    /// Empty when there was nothing to roll back.
+    /// Rollbacks; empty if there was nothing to roll back.
     pub rollbacks: Vec<Rollback>,
-    /// Place in the chain.
+    /// Position in the chain.
     pub chain: Option<Chain>,
-    /// Which HMAC key signed.
+    /// Id of the HMAC key that signed.
     pub hmac_key: Option<KeyId>,
     /// The tests that graded the task.
     pub test_patch: Option<TestPatch>,
@@ -170,15 +170,15 @@ pub struct Extensions {
 /// The tests that graded a task of a suite, so that repository and bundle are enough to grade it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TestPatch {
-    /// The task, as its suite has it.
+    /// The task, as in its suite.
     pub task: Vec<u8>,
-    /// Names of the tests and what they must do.
+    /// Names of the tests and their required results.
     pub tests: Vec<u8>,
     /// The change of the test files.
     pub patch: Vec<u8>,
 }
 
-/// Most bytes of [`TestPatch`], all parts together.
+/// Limit of the bytes of [`TestPatch`], all parts together.
 pub const MAX_TEST_PATCH: usize = 1 << 20;
 
 /// A value that its section cannot hold.
@@ -195,10 +195,10 @@ impl From<PolicyTooLong> for ExtensionTooLong {
 }
 
 impl Extensions {
-    /// The sections to write, in their order.
+    /// Returns the sections to write, in their order.
     ///
     /// # Errors
-    /// A value is too long for its section.
+    /// Fails if a value is too long for its section.
     pub fn put(&self) -> Result<Vec<(ExtensionTag, Vec<u8>)>, ExtensionTooLong> {
         let mut sections = Vec::new();
         if !self.provenance.is_empty() {
@@ -231,7 +231,7 @@ impl Extensions {
         Ok(sections)
     }
 
-    /// Reads one value of ours, without its marker; `None` when it is not what [`Extensions::put`] writes.
+    /// Parses one of our values, without its marker; `None` if it is not the output of [`Extensions::put`].
     pub(crate) fn take(&mut self, tag: ExtensionTag, value: &[u8]) -> Option<()> {
         match tag {
             ExtensionTag::Provenance => self.provenance = take_provenance(value)?,
@@ -241,14 +241,14 @@ impl Extensions {
             ExtensionTag::Chain => self.chain = Some(take_chain(value)?),
             ExtensionTag::HmacKey => self.hmac_key = Some(KeyId(value.try_into().ok()?)),
             ExtensionTag::TestPatch => self.test_patch = Some(take_test_patch(value)?),
-            // The signature is read by `bundle`, which knows where it lies.
+            // The signature is read by `bundle`, which knows its position.
             ExtensionTag::Ed25519 => {}
         }
         Some(())
     }
 }
 
-/// The value after the marker, when the section is one of ours in a version that this reader knows.
+/// Returns the value after the marker, if the section is one of ours in a known version.
 #[must_use]
 pub fn unmark(value: &[u8]) -> Option<&[u8]> {
     value.strip_prefix(&MARKER)

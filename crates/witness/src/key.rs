@@ -1,6 +1,6 @@
-//! Keys: what signs a bundle, and the keyring against which one is checked.
+//! Keys that sign a bundle, and the keyring against which one is checked.
 //!
-//! Secrets are wiped when dropped and never printed; a key is spoken of by its [`KeyId`].
+//! Secrets are wiped when dropped and never printed; the [`KeyId`] identifies a key.
 
 mod export;
 
@@ -16,10 +16,10 @@ use crate::wire::HMAC_LEN;
 /// Shortest HMAC key with which a bundle is written. Any length is accepted for reading, as in the reference.
 pub const MIN_HMAC_KEY: usize = 16;
 
-/// What an Ed25519 signature of ours covers is preceded by this text, so that it can mean nothing else.
+/// Prefix of the bytes that our Ed25519 signature covers, so that they cannot have another meaning.
 const BUNDLE_CONTEXT: &[u8] = b"roleos witness bundle ed25519 v1\n";
 
-/// Eight bytes that name a key.
+/// Eight bytes that identify a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub [u8; 8]);
 
@@ -49,7 +49,7 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// A shared secret: whoever can check with it can also sign with it.
+/// A shared secret: its holders can both check and sign.
 #[derive(Clone)]
 pub struct HmacKey {
     id: KeyId,
@@ -58,7 +58,7 @@ pub struct HmacKey {
 }
 
 impl HmacKey {
-    /// Takes any bytes, none included.
+    /// Creates a key from any bytes, also from none.
     #[must_use]
     #[expect(
         clippy::expect_used,
@@ -72,13 +72,13 @@ impl HmacKey {
         }
     }
 
-    /// The name of the key.
+    /// Returns the id of the key.
     #[must_use]
     pub fn id(&self) -> KeyId {
         self.id
     }
 
-    /// Whether the secret is long enough to write with.
+    /// Returns `true` if the secret is long enough to write with.
     #[must_use]
     pub fn is_strong(&self) -> bool {
         self.strong
@@ -101,24 +101,24 @@ impl fmt::Debug for HmacKey {
     }
 }
 
-/// A private key whose signatures others can check without being able to make them.
+/// A private key for signatures that others can check but cannot make.
 #[derive(Clone)]
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
 impl SigningKey {
-    /// Takes the 32 secret bytes.
+    /// Creates a key from the 32 secret bytes.
     #[must_use]
     pub fn new(secret: &[u8; 32]) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(secret))
     }
 
-    /// The half that may be given away.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())
     }
 
-    /// Signs any bytes; the caller makes sure that they say what they are.
+    /// Signs any bytes; the caller ensures that they state their type.
     #[must_use]
     pub fn sign(&self, bytes: &[u8]) -> [u8; 64] {
         self.0.sign(bytes).to_bytes()
@@ -140,7 +140,7 @@ impl fmt::Debug for SigningKey {
 pub struct PublicKey(ed25519_dalek::VerifyingKey);
 
 impl PublicKey {
-    /// Takes 32 bytes; `None` when they are no point of the curve.
+    /// Parses 32 bytes; `None` if they are not a point of the curve.
     #[must_use]
     pub fn parse(bytes: &[u8; 32]) -> Option<Self> {
         ed25519_dalek::VerifyingKey::from_bytes(bytes)
@@ -148,19 +148,19 @@ impl PublicKey {
             .map(Self)
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; 32] {
         self.0.to_bytes()
     }
 
-    /// The name of the key.
+    /// Returns the id of the key.
     #[must_use]
     pub fn id(&self) -> KeyId {
         KeyId::of("ed25519", self.0.as_bytes())
     }
 
-    /// Whether `signature` was made over `bytes` with the private half.
+    /// Returns `true` if `signature` was made over `bytes` with the private key.
     #[must_use]
     pub fn verifies(&self, bytes: &[u8], signature: &[u8; 64]) -> bool {
         let signature = ed25519_dalek::Signature::from_bytes(signature);
@@ -184,7 +184,7 @@ fn bundle_message(prefix: &[u8]) -> Vec<u8> {
     message
 }
 
-/// The keys that a reader believes.
+/// Keys that a reader trusts.
 #[derive(Clone, Debug, Default)]
 pub struct Keyring {
     hmac: Vec<HmacKey>,
@@ -192,10 +192,10 @@ pub struct Keyring {
     demand: Demand,
 }
 
-/// What a keyring asks of a bundle.
+/// Requirement of a keyring on a bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Demand {
-    /// Keys are tried where they fit.
+    /// Keys are tried if they fit.
     #[default]
     Known,
     /// The caller named this HMAC key: the bundle must carry its tag.
@@ -205,7 +205,8 @@ enum Demand {
 }
 
 impl Keyring {
-    /// The keys of a workspace, old ones included. A bundle that names its key is checked with that one.
+    /// Creates a keyring from the keys of a workspace, old ones included. A bundle that names its key is checked with
+    /// that one.
     #[must_use]
     pub fn known(hmac: Vec<HmacKey>, public: Vec<PublicKey>) -> Self {
         Self {
@@ -215,7 +216,7 @@ impl Keyring {
         }
     }
 
-    /// One HMAC key that the caller chose; a bundle without its tag fails.
+    /// Creates a keyring with one HMAC key that the caller chose; a bundle without its tag fails.
     #[must_use]
     pub fn hmac(key: HmacKey) -> Self {
         Self {
@@ -225,7 +226,7 @@ impl Keyring {
         }
     }
 
-    /// One public key that the caller chose; a bundle without its signature fails.
+    /// Creates a keyring with one public key that the caller chose; a bundle without its signature fails.
     #[must_use]
     pub fn public(key: PublicKey) -> Self {
         Self {
@@ -235,7 +236,7 @@ impl Keyring {
         }
     }
 
-    /// HMAC keys that could have signed a bundle which names `id`, or names none.
+    /// Returns the HMAC keys that could have signed a bundle which names `id`, or names none.
     pub(crate) fn hmac_candidates(&self, id: Option<KeyId>) -> impl Iterator<Item = &HmacKey> {
         let any = self.demand == Demand::Hmac;
         self.hmac
@@ -243,13 +244,13 @@ impl Keyring {
             .filter(move |key| any || id.is_none_or(|id| key.id == id))
     }
 
-    /// Whether the public key is believed.
+    /// Returns `true` if the public key is trusted.
     #[must_use]
     pub fn believes(&self, key: &PublicKey) -> bool {
         self.public.contains(key)
     }
 
-    /// Public keys that are believed.
+    /// Returns the trusted public keys.
     #[must_use]
     pub fn public_keys(&self) -> &[PublicKey] {
         &self.public

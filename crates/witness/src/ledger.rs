@@ -1,15 +1,15 @@
-//! An append-only Merkle log over sealed bundles, which shows whether one was changed, moved, inserted or lost.
+//! An append-only Merkle log over sealed bundles, which shows if one was changed, moved, inserted or lost.
 //!
-//! Reading order: [`Leaf`] and [`Ledger`] here, [`checkpoint`] (size and root under a name), [`note`] (a checkpoint
-//! that somebody signed), [`proof`] (one leaf, or the growth between two checkpoints, shown without the ledger), [`tiles`]
-//! (the same tree without holding it in memory).
+//! Reading order: [`Leaf`] and [`Ledger`] here, [`checkpoint`] (size and root under a name), [`note`] (a signed
+//! checkpoint), [`proof`] (one leaf, or the growth between two checkpoints, shown without the ledger), [`tiles`] (the
+//! same tree without holding it in memory).
 //!
 //! The tree is that of RFC 6962 with SHA-256, computed by `ct-merkle`; the texts are those of C2SP (signed-note,
-//! tlog-checkpoint, tlog-proof and the request of tlog-witness), so that other people's tools can read them.
+//! tlog-checkpoint, tlog-proof and the request of tlog-witness), so that other tools can read them.
 //!
-//! What it does not prove: that every task was logged, or when. Whoever holds the signing key and all copies of the
-//! checkpoints can write another history; a checkpoint that was copied out of the writer's reach makes that visible.
-//! No file, no clock, no network; the host keeps leaves and checkpoints and hands them in.
+//! It does not prove that every task was logged, or when. A party with the signing key and all copies of the
+//! checkpoints can write another history; a copy of a checkpoint out of the writer's reach makes that visible. No
+//! file, no clock, no network; the host stores leaves and checkpoints and passes them in.
 
 pub mod checkpoint;
 
@@ -35,15 +35,15 @@ use crate::wire::{TaskId, join, take};
 
 use checkpoint::{Checkpoint, Origin};
 
-/// Leaves begin with this text, so that their bytes can mean nothing else.
+/// Prefix of a leaf, so that its bytes cannot have another meaning.
 const LEAF_CONTEXT: &[u8; 22] = b"roleos ledger leaf v1\n";
 
-/// Bytes of a leaf.
+/// Length of a leaf in bytes.
 pub const LEAF_LEN: usize = LEAF_CONTEXT.len() + 16 + 8 + 32;
 
 type Tree = MemoryBackedTree<Sha256, Leaf>;
 
-/// What the ledger keeps of one sealed bundle.
+/// Entry of the ledger for one sealed bundle.
 ///
 /// ```text
 /// 0x00 22  "roleos ledger leaf v1\n"     0x26 u64 created_ns, little-endian
@@ -51,16 +51,16 @@ type Tree = MemoryBackedTree<Sha256, Leaf>;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// Which task, as in the bundle's header.
+    /// Id of the task, as in the bundle's header.
     pub task_id: TaskId,
-    /// Nanoseconds since 1970, as in the bundle's header.
+    /// Time of creation in nanoseconds since 1970, as in the bundle's header.
     pub created_ns: u64,
-    /// SHA-256 of the bundle, to its last byte.
+    /// SHA-256 of the whole bundle.
     pub bundle_sha256: [u8; 32],
 }
 
 impl Leaf {
-    /// The leaf of a checked bundle. Made from the bundle alone, so that a proof needs no second file.
+    /// Creates the leaf of a verified bundle. It depends on the bundle alone, so that a proof needs no second file.
     #[must_use]
     pub fn of(evidence: &Evidence<'_>) -> Self {
         let header = evidence.contents().header();
@@ -71,7 +71,7 @@ impl Leaf {
         }
     }
 
-    /// The bytes that the tree hashes and the host stores.
+    /// Returns the bytes that the tree hashes and the host stores.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; LEAF_LEN] {
         join([
@@ -82,7 +82,7 @@ impl Leaf {
         ])
     }
 
-    /// Reads what [`Leaf::to_bytes`] wrote; `None` for anything else.
+    /// Parses the output of [`Leaf::to_bytes`]; `None` for anything else.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; LEAF_LEN]) -> Option<Self> {
         let mut input = bytes.as_slice();
@@ -108,17 +108,17 @@ impl HashableLeaf for Leaf {
 ///
 /// A push costs O(log n) hashes, about a microsecond. A ledger that was closed is rebuilt by pushing every leaf again
 /// (100,000 in some 0.15 s); that is accepted, because a rebuilt tree cannot disagree with its leaves. The roots cost
-/// 32 bytes a leaf and make [`Ledger::root_at`] a look-up, where the tree would have to be built anew each time.
+/// 32 bytes per leaf and make [`Ledger::root_at`] a look-up; without them, each call would rebuild the tree.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     origin: Origin,
     tree: Tree,
-    /// At `i`, the root of the first `i + 1` leaves.
+    /// Roots by index: at `i`, the root of the first `i + 1` leaves.
     roots: Vec<[u8; 32]>,
 }
 
 impl Ledger {
-    /// An empty log of this name.
+    /// Creates an empty log of this name.
     #[must_use]
     pub fn new(origin: Origin) -> Self {
         Self {
@@ -146,37 +146,37 @@ impl Ledger {
         index
     }
 
-    /// The name of the log.
+    /// Returns the name of the log.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// Number of leaves.
+    /// Returns the number of leaves.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.tree.len()
     }
 
-    /// Whether nothing was logged yet.
+    /// Returns `true` if the log has no leaf.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tree.is_empty()
     }
 
-    /// Every leaf, oldest first.
+    /// Returns all leaves, oldest first.
     #[must_use]
     pub fn leaves(&self) -> &[Leaf] {
         self.tree.items()
     }
 
-    /// The root over all leaves.
+    /// Returns the root over all leaves.
     #[must_use]
     pub fn root(&self) -> [u8; 32] {
         self.roots.last().copied().unwrap_or_else(empty_root)
     }
 
-    /// The root over the first `size` leaves; `None` when there are fewer.
+    /// Returns the root over the first `size` leaves; `None` if there are fewer.
     #[must_use]
     pub fn root_at(&self, size: u64) -> Option<[u8; 32]> {
         let Some(last) = size.checked_sub(1) else {
@@ -185,7 +185,7 @@ impl Ledger {
         self.roots.get(usize::try_from(last).ok()?).copied()
     }
 
-    /// What there is to sign now.
+    /// Returns the current checkpoint, for signing.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
@@ -195,7 +195,7 @@ impl Ledger {
         }
     }
 
-    /// Whether this log and a checkpoint, made earlier or elsewhere, tell the same history.
+    /// Compares this log with a checkpoint that was made earlier or elsewhere.
     #[must_use]
     pub fn compare(&self, checkpoint: &Checkpoint) -> Consistency {
         if checkpoint.origin != self.origin {
@@ -213,7 +213,7 @@ impl Ledger {
         }
     }
 
-    /// The tree over the first `size` leaves, built anew when it is not the current one.
+    /// Returns the tree over the first `size` leaves, rebuilt if it is not the current one.
     fn tree_at(&self, size: u64) -> Cow<'_, Tree> {
         if size == self.len() {
             return Cow::Borrowed(&self.tree);
@@ -226,29 +226,29 @@ impl Ledger {
     }
 }
 
-/// How a ledger and a checkpoint fit together. A new answer must break every reader that does not know it.
+/// Relation of a ledger to a checkpoint. A new variant must break every reader that does not handle it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consistency {
     /// Exactly these leaves.
     Same,
     /// The checkpoint's leaves, unchanged, and newer ones after them.
     Extended {
-        /// How many are newer.
+        /// Number of newer leaves.
         added: u64,
     },
-    /// The checkpoint speaks of more leaves than there are. What is left may have been changed as well.
+    /// The checkpoint covers more leaves than there are. The remaining ones may have been changed as well.
     Truncated {
-        /// How many are missing.
+        /// Number of missing leaves.
         missing: u64,
     },
-    /// Enough leaves, but not the ones that were signed: some were changed, moved, inserted or removed.
+    /// Enough leaves, but not the signed ones: some were changed, moved, inserted or removed.
     Forked,
-    /// The checkpoint bears the name of another log.
+    /// The checkpoint has the name of another log.
     OtherLog,
 }
 
 impl Consistency {
-    /// Whether nothing that the checkpoint vouches for was lost or changed.
+    /// Returns `true` if all leaves of the checkpoint are present and unchanged.
     #[must_use]
     pub fn holds(self) -> bool {
         match self {
@@ -257,7 +257,7 @@ impl Consistency {
         }
     }
 
-    /// Stable name, as used in JSON.
+    /// Returns the stable name for JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -269,7 +269,7 @@ impl Consistency {
         }
     }
 
-    /// One sentence for people.
+    /// Returns one sentence for people.
     #[must_use]
     pub fn explain(self) -> String {
         match self {
@@ -292,7 +292,7 @@ fn root_of(tree: &Tree) -> [u8; 32] {
     (*tree.root().as_bytes()).into()
 }
 
-/// RFC 6962 says that the root of no leaves is the hash of no bytes.
+/// Returns the root of no leaves, which is the hash of no bytes by RFC 6962.
 fn empty_root() -> [u8; 32] {
     Sha256::digest([]).into()
 }

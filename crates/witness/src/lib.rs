@@ -1,12 +1,13 @@
-//! Signed evidence of one task, and what many such files add up to.
+//! Signed evidence of one task, and the statistics of many such files.
 //!
-//! Reading order: [`wire`] (bytes of header and sections), [`trace`] (the calls), [`policy`] (what was allowed),
-//! [`extension`] (what the original format lacks), [`bundle`] (parsed, not yet believed), [`key`] and [`evidence`]
-//! (believed), [`builder`] (writing), then what is made of evidence: [`replay`] and [`outcome`], which read logs with `testlog`, [`scorecard`],
-//! [`cost`], [`curve`], the [`dsse`] envelope for other people's tools, and the [`ledger`] that shows whether any is missing.
+//! Reading order: [`wire`] (bytes of header and sections), [`trace`] (the calls), [`policy`] (permissions),
+//! [`extension`] (additions to the original format), [`bundle`] (parsed, not yet verified), [`key`] and [`evidence`]
+//! (verified), [`builder`] (writing), then the uses of evidence: [`replay`] and [`outcome`], which read logs with
+//! `testlog`, [`scorecard`], [`cost`], [`curve`], the [`dsse`] envelope for other tools, and the [`ledger`] that
+//! shows if any bundle is missing.
 //!
 //! The promise: outside bytes never panic and never allocate more than they brought; only an [`evidence::Evidence`]
-//! can be read as truth; the same input gives the same bytes. No file, no clock, no terminal, no other room.
+//! can be read as truth; the same input gives the same bytes. No file, no clock, no terminal.
 
 #![warn(missing_docs, clippy::missing_errors_doc)]
 

@@ -1,11 +1,12 @@
-//! How a task ended, from what is known of it: its test runs, its edits, its diff, and whether the agent broke.
+//! Outcome of a task, from its test runs, its edits, its diff, and failures of the agent.
 //!
-//! The rules, first match: a part of the record is gone: Failed. A test that failed and that no later run of it passed: Failed. Tests pass, ran after the last
-//! edit and as widely as before, and there is a diff that applies: Solved. Tests pass and one of these is missing: Skipped, with the
-//! [`Doubt`] that says which (a diff that does not apply: Failed). The tests could not be started, or the agent broke
-//! without having run any: Error. Otherwise Skipped.
+//! The rules, first match: a part of the record is missing: Failed. A test that failed and that no later run of it
+//! passed: Failed. Tests pass, ran after the last edit and as widely as before, and there is a diff that applies:
+//! Solved. Tests pass and one of these is missing: Skipped, with the [`Doubt`] that names it (a diff that does not
+//! apply: Failed). The tests could not be started, or the agent broke without having run any: Error. Otherwise
+//! Skipped.
 //!
-//! [`scope`] says which tests a run counts for, [`deleted`] which tests a diff removes.
+//! [`scope`] determines the tests that a run counts for, [`deleted`] the tests that a diff removes.
 
 pub mod deleted;
 pub mod scope;
@@ -18,17 +19,17 @@ use scope::{Scope, Setup};
 /// Exit codes of a shell that could not start a program.
 const NOT_STARTED: [i64; 2] = [126, 127];
 
-/// How far output and exit code of a command speak for its test runner.
+/// Credit that output and exit code of a command have for its test runner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Credit {
     /// The tests ran on another tree: in a container, on another machine, in a directory outside of the repository.
     Elsewhere,
-    /// Something else may have written the output or decided the exit code. Only a failure is believed.
+    /// Another program may have written the output or decided the exit code. Only a failure is accepted.
     #[default]
     Nothing,
-    /// The output is a choice of the runner's lines.
+    /// The output is a selection of the runner's lines.
     SomeLines,
-    /// The output is the runner's; the exit code is not known.
+    /// The output is the runner's; the exit code is unknown.
     Output,
     /// Output and exit code are the runner's.
     All,
@@ -37,50 +38,50 @@ pub enum Credit {
 /// One run of tests.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// The command, as it was given.
+    /// Command line of the run.
     pub command: String,
-    /// What it printed.
+    /// Output of the command.
     pub output: Vec<u8>,
-    /// The command failed, as far as its caller could tell.
+    /// Set if the command failed, as reported by its caller.
     pub failed: bool,
-    /// Its exit code, where it is known.
+    /// Exit code, if it is known.
     pub exit: Option<i64>,
-    /// How far it can be believed.
+    /// Credit of output and exit code.
     pub credit: Credit,
-    /// Why a program of the command may not be the real one.
+    /// Reason that a program of the command may not be the real one.
     pub doubt: Option<String>,
-    /// Which tests it counts for.
+    /// Tests that the run counts for.
     pub scope: Scope,
-    /// Files may have changed after it.
+    /// Set if files may have changed after the run.
     pub is_stale: bool,
-    /// What chose the tests beside the command: a hash of the runner's settings in the working tree.
+    /// Hash of the runner's settings in the working tree, which select tests beside the command.
     pub setup: Option<String>,
 }
 
-/// What a run says.
+/// Interpretation of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// The output understood, when its runner is known.
+    /// Parsed output, if its runner is known.
     pub reading: Option<Reading>,
-    /// How it ended.
+    /// End of the run.
     pub end: RunEnd,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEnd {
-    /// The runner's own words say that all is well.
+    /// The runner's own summary reports success.
     Passed,
     /// Something failed.
     Failed,
-    /// It never started.
+    /// The tests never started.
     NotStarted,
-    /// Nothing that can be believed says how it ended.
+    /// No credible output tells the end.
     CannotTell,
 }
 
 impl RunEnd {
-    /// For people.
+    /// Returns the name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -93,7 +94,7 @@ impl RunEnd {
 }
 
 impl Run {
-    /// Reads the output and weighs it.
+    /// Parses the output and decides the end of the run.
     #[must_use]
     pub fn judge(&self) -> Judged {
         let reading = testlog::read(&self.output);
@@ -105,7 +106,8 @@ impl Run {
         Judged { reading, end }
     }
 
-    /// A failure is believed wherever it is seen; a success only from the runner, and not against its exit code.
+    /// Returns the end by the log. A failure counts wherever it is seen; a success only from the runner, and not
+    /// against its exit code.
     fn read_end(&self, reading: &Reading) -> RunEnd {
         if reading.shows_failure() || reading.earlier_failed {
             return RunEnd::Failed;
@@ -128,7 +130,8 @@ impl Run {
         }
     }
 
-    /// Without a log that can be read, only a failure is sure: a program may exit well without having run a test.
+    /// Returns the end without a readable log. Then only a failure is certain: a program may succeed without having
+    /// run a test.
     fn unread_end(&self) -> RunEnd {
         if self.exit.is_some_and(|exit| NOT_STARTED.contains(&exit)) {
             RunEnd::NotStarted
@@ -140,36 +143,36 @@ impl Run {
     }
 }
 
-/// What all runs of a task say together.
+/// Combined result of all runs of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Weighed {
-    /// Which runs decide, by their places in order.
+    /// Indices of the deciding runs.
     pub deciding: Vec<usize>,
-    /// What they say; none when no test ran.
+    /// Result of those runs; `None` if no test ran.
     pub tests: Option<Tests>,
 }
 
-/// How the tests of a task ended.
+/// Result of the tests of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tests {
-    /// They pass, after the last edit.
+    /// They pass, and ran after the last edit.
     Passed,
     /// They passed before the last edit.
     PassedBefore,
-    /// They pass, but not by their names, and the settings that choose them changed after some had failed.
+    /// They pass, but not by their names, and the settings that select them changed after some had failed.
     PassedOtherwise,
-    /// They pass, but only a part of those that an earlier run had ran after the last edit.
+    /// They pass, but after the last edit only a part of the tests of an earlier run ran.
     PassedNarrower,
     /// Some fail.
     Failed,
     /// They could not be started.
     NotStarted,
-    /// Nothing that can be believed says how they ended.
+    /// No credible output tells the result.
     CannotTell,
 }
 
-/// Weighs the runs of a task in order. A test that failed stays failed until a run that includes it passes. `deleted` are
-/// the failed tests that the diff removes.
+/// Combines the runs of a task in order. A test that failed stays failed until a run that includes it passes.
+/// `deleted` are the failed tests that the diff removes.
 #[must_use]
 pub fn weigh(runs: &[(Run, Judged)], deleted: &[String]) -> Weighed {
     let failing = scope::failing(runs, deleted, Setup::Any);
@@ -191,7 +194,7 @@ pub fn weigh(runs: &[(Run, Judged)], deleted: &[String]) -> Weighed {
             .filter(|(_, (run, judged))| judged.end == wanted && (may_be_stale || !run.is_stale));
         let mut deciding: Vec<usize> = found.map(|(place, _)| place).collect();
         if may_be_stale {
-            // None of them proves anything; the last one shows where the task stands.
+            // None of the runs proves anything; the last one shows the state of the task.
             deciding = deciding.split_off(deciding.len().saturating_sub(1));
         }
         if !deciding.is_empty() {
@@ -210,58 +213,58 @@ pub fn weigh(runs: &[(Run, Judged)], deleted: &[String]) -> Weighed {
     Weighed::default()
 }
 
-/// What is known of the diff of a task.
+/// State of the diff of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Change {
-    /// There is none: no repository, or it could not be taken.
+    /// There is no diff: no repository, or it could not be made.
     #[default]
     Unknown,
     /// Nothing was changed.
     Nothing,
-    /// It does not apply to the commit that it starts from.
+    /// The diff does not apply to its base commit.
     DoesNotApply,
-    /// It applies.
+    /// The diff applies.
     Applies,
 }
 
-/// What is known of a task that has ended.
+/// Facts about a finished task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// How its tests ended; none when no test ran.
+    /// Result of its tests; `None` if no test ran.
     pub tests: Option<Tests>,
-    /// The change.
+    /// State of the diff.
     pub change: Change,
-    /// The agent broke.
+    /// Set if the agent broke.
     pub broke: bool,
-    /// A part of the record of the task is gone.
+    /// Set if a part of the record of the task is missing.
     pub is_cut: bool,
 }
 
-/// Why tests that pass do not make a task solved.
+/// Reason that passing tests do not make a task solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// Files changed after the last test run.
     EditedAfterwards,
-    /// The settings that choose the tests changed after some had failed.
+    /// The settings that select the tests changed after some had failed.
     OtherSetup,
-    /// Only a part of the tests that an earlier run had ran after the last edit.
+    /// After the last edit only a part of the tests of an earlier run ran.
     Narrower,
-    /// There is no change that could have solved anything.
+    /// There is no change that could have solved the task.
     NothingChanged,
     /// There is no diff.
     NoDiff,
     /// The diff does not apply.
     DiffFails,
-    /// No log that can be read and believed.
+    /// No log is readable and credible.
     CannotTell,
     /// The log shows no failure, but the command failed or an earlier run in it did.
     NotByTheLog,
-    /// A part of the record is gone.
+    /// A part of the record is missing.
     RecordCut,
 }
 
 impl Doubt {
-    /// For people, and for the fact in the bundle.
+    /// Returns the text for people, and for the fact in the bundle.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -284,20 +287,20 @@ impl Doubt {
     }
 }
 
-/// How a task ended, and why its tests do not settle that.
+/// Outcome of a task, with the doubt about its tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// How it ended.
+    /// Decided outcome.
     pub outcome: Outcome,
-    /// Why it is not solved although its tests may pass.
+    /// Reason that the task is not solved although its tests may pass.
     pub doubt: Option<Doubt>,
 }
 
-/// Decides how the task ended.
+/// Decides the outcome of the task.
 #[must_use]
 pub fn decide(known: Known) -> Decision {
     let (outcome, doubt) = match (known.tests, known.change) {
-        // What is gone may have been a failure.
+        // The missing part may have been a failure.
         _ if known.is_cut => (Outcome::Failed, Some(Doubt::RecordCut)),
         (Some(Tests::Failed), _) => (Outcome::Failed, None),
         (Some(Tests::NotStarted), _) => (Outcome::Error, None),

@@ -1,36 +1,36 @@
-//! What an agent was allowed to do, its hash, and how a call is judged by it.
+//! Permissions of an agent, their hash, and the check of a call against them.
 //!
 //! The eight-byte hash of the header covers a string whose names are not escaped, so two policies can share it.
-//! [`Policy::digest`] covers the length-prefixed encoding of [`Policy::put`] instead; a bundle of ours carries both.
+//! [`Policy::digest`] covers the length-prefixed encoding of [`Policy::put`] instead; our bundle carries both.
 
 use sha2::{Digest, Sha256};
 
 use crate::trace::Call;
 use crate::wire::{Mode, take_slice, take_u8, take_u16, take_u32};
 
-/// What the policy says to one call.
+/// Verdict of the policy on one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Check {
-    /// May run.
+    /// The call may run.
     Allowed = 0,
-    /// May not run.
+    /// The call may not run.
     Denied = 1,
-    /// May run after a person confirmed it.
+    /// The call may run after a person confirmed it.
     Confirmed = 2,
 }
 
 impl Check {
-    /// Every check, in wire order.
+    /// All verdicts, in wire order.
     pub const ALL: [Self; 3] = [Self::Allowed, Self::Denied, Self::Confirmed];
 
-    /// The check for a number on the wire.
+    /// Returns the verdict of a number on the wire.
     #[must_use]
     pub fn from_wire(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|known| *known as u8 == byte)
     }
 
-    /// Lower-case name, as used in JSON.
+    /// Returns the lower-case name for JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ const PUBLISHED: [(Mode, [u8; 8]); 3] = [
 /// Mode, tool lists and budgets of one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How much freedom.
+    /// Governance mode.
     pub mode: Mode,
     /// Tools that may be used; empty means no list, except in Restricted, where it means none.
     pub allowed_tools: Vec<String>,
@@ -64,7 +64,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The published policy of a mode.
+    /// Returns the published policy of a mode.
     #[must_use]
     pub fn of_mode(mode: Mode) -> Self {
         let names = |list: &[&str]| list.iter().map(ToString::to_string).collect();
@@ -88,7 +88,8 @@ impl Policy {
         }
     }
 
-    /// The published policy with this hash, if it is one of the three. A look-up, because scorecards ask for every bundle.
+    /// Returns the published policy with this hash, if it is one of the three. A look-up, because scorecards need it
+    /// for every bundle.
     #[must_use]
     pub fn published(hash: [u8; 8]) -> Option<Self> {
         let (mode, _) = PUBLISHED.into_iter().find(|(_, known)| *known == hash)?;
@@ -101,7 +102,7 @@ impl Policy {
         PUBLISHED.iter().any(|(_, known)| *known == hash)
     }
 
-    /// The string whose hash stands in the header.
+    /// Returns the string whose hash is in the header.
     #[must_use]
     pub fn hashed_text(&self) -> String {
         let mut text = format!("mode={}", self.mode as u8);
@@ -120,25 +121,25 @@ impl Policy {
         text
     }
 
-    /// The eight bytes of the header.
+    /// Returns the eight hash bytes of the header.
     #[must_use]
     pub fn hash(&self) -> [u8; 8] {
         short_hash(self.hashed_text().as_bytes())
     }
 
-    /// SHA-256 of the unambiguous encoding.
+    /// Returns the SHA-256 of the unambiguous encoding.
     ///
     /// # Errors
-    /// A list or name is too long for the encoding.
+    /// Fails if a list or name is too long for the encoding.
     pub fn digest(&self) -> Result<[u8; 32], PolicyTooLong> {
         let mut bytes = Vec::new();
         self.put(&mut bytes)?;
         Ok(Sha256::digest(&bytes).into())
     }
 
-    /// Judges one tool name. A name that is not UTF-8 is denied: no list can speak of it.
+    /// Checks one tool name. A name that is not UTF-8 is denied, because no list can contain it.
     ///
-    /// An allow list that is not empty counts in every mode; the reference looks at it in Restricted only.
+    /// An allow list that is not empty counts in every mode; the reference checks it in Restricted only.
     #[must_use]
     pub fn check(&self, action: &[u8]) -> Check {
         let Ok(name) = std::str::from_utf8(action) else {
@@ -161,7 +162,7 @@ impl Policy {
     /// Appends mode, budgets and the length-prefixed lists.
     ///
     /// # Errors
-    /// A list has more than 65,535 names, or a name more than 65,535 bytes.
+    /// Fails if a list has more than 65,535 names, or a name has more than 65,535 bytes.
     pub fn put(&self, out: &mut Vec<u8>) -> Result<(), PolicyTooLong> {
         out.push(self.mode as u8);
         out.extend_from_slice(&self.max_cost_microdollars.to_le_bytes());
@@ -178,7 +179,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Reads what [`Policy::put`] wrote; `None` when it is not that, to the last byte.
+    /// Parses the output of [`Policy::put`]; `None` for anything else, also for trailing bytes.
     #[must_use]
     pub fn take(mut input: &[u8]) -> Option<Self> {
         let input = &mut input;
@@ -212,7 +213,7 @@ fn take_names(input: &mut &[u8]) -> Option<Vec<String>> {
 #[error("the policy's tool lists do not fit; at most 65,535 names of 65,535 bytes each")]
 pub struct PolicyTooLong;
 
-/// First eight bytes of SHA-256, as the format uses for policies, arguments and results.
+/// Returns the first eight bytes of SHA-256, as the format uses them for policies, arguments and results.
 #[must_use]
 pub fn short_hash(bytes: &[u8]) -> [u8; 8] {
     let digest: [u8; 32] = Sha256::digest(bytes).into();
@@ -223,14 +224,14 @@ pub fn short_hash(bytes: &[u8]) -> [u8; 8] {
 /// One breach of the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which call, counted from 0.
+    /// Index of the call, counted from 0.
     pub call: u32,
-    /// What was breached, in a sentence that names the numbers.
+    /// Sentence about the breach, with the numbers.
     pub text: String,
 }
 
-/// Characters of a tool name that a violation repeats. A name may be as long as the section that lists violations can
-/// hold a text, and a call must not make its own bundle impossible to write.
+/// Limit of the characters of a tool name that a violation repeats. A name may be as long as a text in the section of
+/// violations, and a call must not make its own bundle impossible to write.
 const MAX_QUOTED: usize = 256;
 
 fn quoted(action: &[u8]) -> String {
@@ -242,7 +243,7 @@ fn quoted(action: &[u8]) -> String {
     quoted
 }
 
-/// Judges calls one after the other and keeps the running budgets.
+/// Checker of successive calls with running budgets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meter {
     cost_microdollars: u32,
@@ -250,9 +251,10 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Judges the next call and reports each breach. A refused call counts towards the budgets, as in the reference.
+    /// Checks the next call and reports each breach. A refused call counts towards the budgets, as in the reference.
     ///
-    /// The reference compares its call count modulo 65,536, so that its budget goes quiet in long tasks; this one does not.
+    /// The reference compares its call count modulo 65,536, so that its budget has no effect in long tasks; this one
+    /// does not.
     pub fn record(
         &mut self,
         policy: &Policy,
@@ -281,7 +283,7 @@ impl Meter {
         check
     }
 
-    /// Adds the cost of a call that a guard stopped, and reports it when the budget of cost is exceeded.
+    /// Adds the cost of a call that a guard stopped, and reports if the budget of cost is exceeded.
     pub fn spend(&mut self, policy: &Policy, call: &Call<'_>, mut breach: impl FnMut(Violation)) {
         self.cost_microdollars = self
             .cost_microdollars

@@ -1,23 +1,23 @@
-//! What a replay shows beside the raw sections: whether the outcome agrees with the test log, and the parts of a diff.
+//! Checks of a replay beside the raw sections: agreement of the outcome with the test log, and the parts of a diff.
 
 use crate::bundle::Contents;
 use crate::extension::field;
 use crate::wire::{Outcome, Tag};
 use testlog::Reading;
 
-/// Whether the stated outcome is the one that the test log shows.
+/// Agreement of the stated outcome with the test log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// The log shows what the outcome says.
+    /// The log shows the stated outcome.
     Agrees,
-    /// The log shows something else.
+    /// The log shows another outcome.
     Contradicts,
-    /// The log says too little; the text tells why.
+    /// The log shows too little; with the reason.
     CannotTell(&'static str),
 }
 
 impl Agreement {
-    /// Stable name, as used in JSON.
+    /// Returns the stable name for JSON.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -28,23 +28,23 @@ impl Agreement {
     }
 }
 
-/// The last step of a replay: the test log understood, and compared with the outcome.
+/// Last step of a replay: the parsed test log, compared with the outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutcomeCheck {
-    /// What the log says, when its runner is known.
+    /// Parsed log, if its runner is known.
     pub reading: Option<Reading>,
-    /// Whether that fits the outcome.
+    /// Result of the comparison.
     pub agreement: Agreement,
 }
 
 impl OutcomeCheck {
-    /// Reads the test log of a bundle and compares.
+    /// Parses the test log of a bundle and compares it with the outcome.
     #[must_use]
     pub fn of(contents: &Contents<'_>) -> Self {
         let log = contents.section(Tag::TestLog);
         let reading = log.and_then(testlog::read);
         let mut agreement = compare(contents.outcome(), log.is_some(), reading.as_ref());
-        // The bundle says itself why a log without failures does not show a solved task.
+        // The bundle itself says why a log without failures does not show a solved task.
         let is_unproved = contents
             .extensions()
             .provenance
@@ -57,18 +57,17 @@ impl OutcomeCheck {
     }
 }
 
-/// Returns the outcome that a bundle's own test log leaves standing: one that claims to be solved over a log that shows
+/// Returns the outcome that a bundle's own test log supports: a bundle that claims to be solved over a log with
 /// failures counts as failed.
 ///
-/// A scorecard asks for every bundle, so a log without a word for a failure is not read.
+/// A scorecard calls this for every bundle, so a log without a word for a failure is not parsed.
 #[must_use]
 pub fn supported_outcome(contents: &Contents<'_>) -> Outcome {
     let log = contents.section(Tag::TestLog);
     supported(contents.outcome(), log.filter(|log| mentions_failure(log)))
 }
 
-/// Returns the outcome that a test log leaves standing. A run that was cut off, or in which no test ran, supports
-/// nothing.
+/// Returns the outcome that a test log supports. A run that was cut off, or in which no test ran, supports nothing.
 pub(crate) fn supported(outcome: Outcome, log: Option<&[u8]>) -> Outcome {
     let passes = || {
         log.and_then(testlog::read)
@@ -88,7 +87,7 @@ fn mentions_failure(log: &[u8]) -> bool {
         .any(|word| memchr::memmem::find(log, word).is_some())
 }
 
-/// Compares an outcome with what a test log says.
+/// Compares an outcome with a parsed test log.
 #[must_use]
 pub fn compare(outcome: Outcome, has_log: bool, reading: Option<&Reading>) -> Agreement {
     let Some(reading) = reading else {
@@ -110,22 +109,22 @@ pub fn compare(outcome: Outcome, has_log: bool, reading: Option<&Reading>) -> Ag
     }
 }
 
-/// What a line of a unified diff is.
+/// Kind of a line of a unified diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffPart {
-    /// Names of files and other notes before a hunk.
+    /// A file name or another note before a hunk.
     File,
-    /// `@@ … @@`.
+    /// A hunk header, `@@ … @@`.
     Hunk,
-    /// Added.
+    /// An added line.
     Added,
-    /// Removed.
+    /// A removed line.
     Removed,
-    /// The same on both sides.
+    /// A line that is the same on both sides.
     Context,
 }
 
-/// The lines of a diff without their line ends, each with its part.
+/// Returns the lines of a diff without their line ends, each with its part.
 pub fn diff_lines(diff: &[u8]) -> impl Iterator<Item = (DiffPart, &[u8])> {
     let mut place = Place::Notes;
     let diff = diff.strip_suffix(b"\n").unwrap_or(diff);
@@ -136,23 +135,23 @@ pub fn diff_lines(diff: &[u8]) -> impl Iterator<Item = (DiffPart, &[u8])> {
         .map(move |line| (place.step(line), line))
 }
 
-/// Where in a diff the next line stands.
+/// Position in a diff.
 ///
-/// Only the counts of a hunk tell the removed line `--- x` from the name of the next file.
+/// Only the counts of a hunk distinguish the removed line `--- x` from the name of the next file.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// Before, between and after hunks.
     Notes,
-    /// In a hunk that still announces this many lines of each side.
+    /// In a hunk that has this many lines of each side left.
     Counted { old: u64, new: u64 },
-    /// In a hunk without counts that can be read, such as that of a merge; only a clear sign ends it.
+    /// In a hunk without readable counts, such as that of a merge; only a clear marker ends it.
     Uncounted,
 }
 
 impl Place {
-    /// Says what a line is and moves past it.
+    /// Classifies a line and moves past it.
     fn step(&mut self, line: &[u8]) -> DiffPart {
-        // No line of a hunk starts with these, so a hunk that breaks its promise ends here.
+        // No line of a hunk starts with these, so a hunk with too few lines ends here.
         if line.starts_with(b"@@") {
             *self = Self::of_hunk(line);
             return DiffPart::Hunk;
@@ -160,7 +159,7 @@ impl Place {
         if line.starts_with(b"diff ") {
             *self = Self::Notes;
         }
-        // `\ No newline at end of file` belongs to the line before it and counts for nothing.
+        // `\ No newline at end of file` belongs to the line before it and does not count.
         let counts = line.first() != Some(&b'\\');
         match self {
             Self::Notes => return DiffPart::File,
@@ -182,7 +181,7 @@ impl Place {
         part
     }
 
-    /// Reads `@@ -a,b +c,d @@`; a count that is left out is 1.
+    /// Parses `@@ -a,b +c,d @@`; a missing count is 1.
     fn of_hunk(line: &[u8]) -> Self {
         let counts = || {
             let text = line.strip_prefix(b"@@ -")?;
@@ -195,7 +194,7 @@ impl Place {
     }
 }
 
-/// Takes `start` or `start,count` and gives the count.
+/// Takes `start` or `start,count` and returns the count.
 fn take_range(text: &[u8]) -> Option<(u64, &[u8])> {
     let (_, text) = take_number(text)?;
     match text.strip_prefix(b",") {
@@ -204,7 +203,7 @@ fn take_range(text: &[u8]) -> Option<(u64, &[u8])> {
     }
 }
 
-/// Takes decimal digits. A number that does not fit is as good as endless.
+/// Takes decimal digits. A number that does not fit counts as the largest.
 fn take_number(text: &[u8]) -> Option<(u64, &[u8])> {
     let end = text.iter().position(|byte| !byte.is_ascii_digit());
     let (digits, rest) = text.split_at(end.unwrap_or(text.len()));
@@ -220,7 +219,7 @@ fn take_number(text: &[u8]) -> Option<(u64, &[u8])> {
 mod tests {
     use super::*;
 
-    /// Writes each line's part as one letter before the line.
+    /// Checks a diff, written with each line's part as one letter before the line.
     fn check(diff: &str, expected: &str) {
         let lines = diff_lines(diff.as_bytes()).map(|(part, line)| {
             let letter = match part {

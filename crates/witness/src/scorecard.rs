@@ -1,10 +1,10 @@
-//! What many bundles add up to: fifteen metrics, and the acceptance criteria over them.
+//! Statistics of many bundles: fifteen metrics, and the acceptance criteria over them.
 //!
-//! Reading order: [`Row`] (what one bundle contributes), [`Tally`] and [`Scorecard`] (the metrics), [`Wanted`] (which
-//! bundles, divided how), [`Collector`] and [`Report`] (the newest bundle per task), [`Acceptance`].
+//! Reading order: [`Row`] (the contribution of one bundle), [`Tally`] and [`Scorecard`] (the metrics), [`Wanted`]
+//! (filter and grouping), [`Collector`] and [`Report`] (the newest bundle per task), [`Acceptance`].
 //!
-//! Inside, everything is counted in 64 bits; what leaves as 32 bits saturates. The percentile picks the element with
-//! the 0-based index `min(floor(p * n / 100), n - 1)` of the sorted values, as the reference does.
+//! Inside, everything is counted in 64 bits; 32-bit results saturate. The percentile picks the element with the
+//! 0-based index `min(floor(p * n / 100), n - 1)` of the sorted values, as the reference does.
 
 use crate::cost::Cost;
 use crate::wire::Outcome;
@@ -57,7 +57,7 @@ impl Tally {
         self.latencies.push(row.latency_ms);
     }
 
-    /// The metrics so far.
+    /// Returns the metrics so far.
     #[must_use]
     pub fn finish(&self) -> Scorecard {
         let [solved, failed, skipped, errors] = self.by_outcome;
@@ -114,27 +114,27 @@ fn percentile(sorted: &[u32], percent: usize) -> u32 {
     sorted.get(index).copied().unwrap_or(0)
 }
 
-/// The fifteen metrics under the names of the format's documents, the correctness of rollbacks, and how many tasks are
-/// without a cost.
+/// The fifteen metrics under the names of the format's documents, the correctness of rollbacks, and the number of
+/// tasks without a cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scorecard {
-    /// Tasks attempted, skipped ones included.
+    /// Number of attempted tasks, skipped ones included.
     pub total_tasks: u32,
-    /// Tasks with passing tests.
+    /// Number of tasks with passing tests.
     pub solved: u32,
-    /// Tasks with failing tests.
+    /// Number of tasks with failing tests.
     pub failed: u32,
-    /// Tasks whose precondition was not met.
+    /// Number of tasks whose precondition was not met.
     pub skipped: u32,
-    /// Tasks in which infrastructure or a tool broke.
+    /// Number of tasks in which infrastructure or a tool broke.
     pub errors: u32,
-    /// Breaches of policy over all tasks.
+    /// Number of breaches of policy over all tasks.
     pub policy_violations: u32,
-    /// Rollbacks over all tasks.
+    /// Number of rollbacks over all tasks.
     pub rollback_count: u32,
-    /// Cost of all tasks, as far as it is known.
+    /// Sum of the known costs of all tasks.
     pub total_cost_microdollars: u64,
-    /// Tasks whose cost is not known, or only in part.
+    /// Number of tasks whose cost is unknown, or only partly known.
     pub tasks_without_cost: u32,
     /// Upper median of the tasks' latencies.
     pub median_latency_ms: u32,
@@ -146,11 +146,11 @@ pub struct Scorecard {
     pub total_retries: u32,
     /// Fraction of the solved tasks with complete evidence; 0 when none is solved.
     pub evidence_coverage: f32,
-    /// Cost of all tasks over the number of solved ones, without those whose cost is not known; 0 when none is solved,
-    /// `None` when of no solved one the cost is known.
+    /// Cost of all tasks with a known cost per solved one of them; 0 if none is solved, `None` if no solved task has
+    /// a known cost.
     pub cost_per_solve: Option<u32>,
-    /// Fraction of all tasks that is solved.
+    /// Fraction of all tasks that are solved.
     pub solve_rate: f32,
-    /// Fraction of the rollbacks that restored what they should; 1 when there was none to do.
+    /// Fraction of the rollbacks that restored the wanted state; 1 if there was none.
     pub rollback_correctness: f32,
 }

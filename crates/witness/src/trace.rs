@@ -11,27 +11,27 @@ use crate::wire::{join, take, take_slice, take_u8, take_u16, take_u32};
 
 /// Bytes of an entry before its name.
 pub const ENTRY_LEN: usize = 32;
-/// Longest name that the length field can hold.
+/// Longest name that fits the length field.
 pub const MAX_ACTION: usize = u16::MAX as usize;
-/// Most entries that the header's count can hold.
+/// Limit of entries that fit the header's count.
 pub const MAX_CALLS: usize = u16::MAX as usize;
 
-/// One tool call. The name is bytes: the format means UTF-8 and does not ensure it.
+/// One tool call. The name is bytes: the format intends UTF-8 and does not enforce it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call<'a> {
     /// Tool name.
     pub action: &'a [u8],
-    /// What the policy said.
+    /// Verdict of the policy.
     pub check: Check,
     /// First eight bytes of SHA-256 of the arguments.
     pub args_hash: [u8; 8],
     /// First eight bytes of SHA-256 of the result.
     pub result_hash: [u8; 8],
-    /// How long the call took.
+    /// Duration of the call.
     pub latency_ms: u32,
-    /// What it cost, in millionths of a US dollar.
+    /// Cost, in millionths of a US dollar.
     pub cost_microdollars: u32,
-    /// Tokens it used.
+    /// Tokens of the call.
     pub tokens: u32,
 }
 
@@ -43,7 +43,7 @@ pub struct ActionTooLong(pub usize);
 /// Appends one entry.
 ///
 /// # Errors
-/// The name is longer than [`MAX_ACTION`].
+/// Fails if the name is longer than [`MAX_ACTION`].
 pub fn put(out: &mut Vec<u8>, call: &Call<'_>) -> Result<(), ActionTooLong> {
     let length = u16::try_from(call.action.len()).map_err(|_| ActionTooLong(call.action.len()))?;
     let fixed: [u8; ENTRY_LEN] = join([
@@ -60,7 +60,7 @@ pub fn put(out: &mut Vec<u8>, call: &Call<'_>) -> Result<(), ActionTooLong> {
     Ok(())
 }
 
-/// Walks the entries. An error ends the walk: nothing after a bad entry has a known place.
+/// Iterator over the entries. An error ends it: the position of an entry after a bad one is unknown.
 #[derive(Clone, Debug)]
 pub struct Calls<'a> {
     rest: &'a [u8],
@@ -71,12 +71,12 @@ pub struct Calls<'a> {
 /// An entry that is short, overruns, or has an unknown check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadEntry {
-    /// Where the entry starts, counted from the start of the section value.
+    /// Offset of the entry, counted from the start of the section value.
     pub offset: usize,
 }
 
 impl<'a> Calls<'a> {
-    /// Walks the value of a TRACE section.
+    /// Creates an iterator over the value of a TRACE section.
     #[must_use]
     pub fn new(value: &'a [u8]) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Whether an entry walked so far had a pad byte other than 0.
+    /// Returns `true` if an entry so far had a pad byte other than 0.
     #[must_use]
     pub fn saw_padding(&self) -> bool {
         self.padded
@@ -130,16 +130,16 @@ impl<'a> Iterator for Calls<'a> {
     }
 }
 
-/// What a whole trace adds up to, as the header states it.
+/// Sums of a whole trace, as the header states them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Number of entries.
     pub calls: usize,
-    /// Saturating sum.
+    /// Saturating sum of the costs.
     pub cost_microdollars: u32,
-    /// Saturating sum.
+    /// Saturating sum of the latencies.
     pub latency_ms: u32,
-    /// Saturating sum.
+    /// Saturating sum of the tokens.
     pub tokens: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The bytes of a bundle: a 64-byte header, TLV sections, and 32 signature bytes when the bundle is signed.
+//! The bytes of a bundle: a 64-byte header, TLV sections, and 32 signature bytes if the bundle is signed.
 //!
 //! ```text
 //! 0x00 u32 magic 57 56 57 52      0x28 u8  outcome              0x34 u32 total_tokens
@@ -14,40 +14,40 @@
 
 use std::fmt;
 
-/// Bytes of the fixed header.
+/// Length of the fixed header in bytes.
 pub const HEADER_LEN: usize = 64;
-/// Bytes of a section's tag and length.
+/// Length of a section's tag and length in bytes.
 pub const SECTION_HEADER_LEN: usize = 6;
-/// Bytes of the HMAC-SHA256 tag at the end of a signed bundle.
+/// Length of the HMAC-SHA256 tag at the end of a signed bundle.
 pub const HMAC_LEN: usize = 32;
 /// First four bytes of every bundle.
 pub const MAGIC: [u8; 4] = *b"WVWR";
 /// The only version of the format.
 pub const VERSION: u16 = 1;
 
-/// The bundle ends with an HMAC-SHA256 tag.
+/// Flag of a bundle that ends with an HMAC-SHA256 tag.
 pub const FLAG_SIGNED: u16 = 1;
 
 /// One of the six sections that the format itself defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum Tag {
-    /// The task as it was asked.
+    /// The task as the user gave it.
     Spec = 1,
-    /// What was decided before acting.
+    /// The plan that was made before acting.
     Plan = 2,
     /// The tool calls, see [`crate::trace`].
     Trace = 3,
-    /// What changed, as a unified diff.
+    /// The change, as a unified diff.
     Diff = 4,
-    /// What the test runner printed.
+    /// The output of the test runner.
     TestLog = 5,
-    /// Why the task was not solved.
+    /// The reason that the task was not solved.
     Postmortem = 6,
 }
 
 impl Tag {
-    /// Every defined section, in the order in which a builder writes them.
+    /// All defined sections, in the order in which a builder writes them.
     pub const ALL: [Self; 6] = [
         Self::Spec,
         Self::Plan,
@@ -57,19 +57,19 @@ impl Tag {
         Self::Postmortem,
     ];
 
-    /// The tag for a number on the wire, if the format defines it.
+    /// Returns the tag of a number on the wire, if the format defines it.
     #[must_use]
     pub fn from_wire(tag: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|known| *known as u16 == tag)
     }
 
-    /// The header flag that announces this section.
+    /// Returns the header flag that announces this section.
     #[must_use]
     pub fn flag(self) -> u16 {
         1 << (self as u16)
     }
 
-    /// Name in the documents of the format.
+    /// Returns the name in the documents of the format.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ impl Tag {
     }
 }
 
-/// How a task ended.
+/// Outcome of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Outcome {
@@ -98,16 +98,16 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Every outcome, in wire order.
+    /// All outcomes, in wire order.
     pub const ALL: [Self; 4] = [Self::Solved, Self::Failed, Self::Skipped, Self::Error];
 
-    /// The outcome for a number on the wire.
+    /// Returns the outcome of a number on the wire.
     #[must_use]
     pub fn from_wire(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|known| *known as u8 == byte)
     }
 
-    /// Lower-case name, as used on the command line and in JSON.
+    /// Returns the lower-case name for the command line and JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -119,7 +119,7 @@ impl Outcome {
     }
 }
 
-/// How much freedom the agent had.
+/// Governance mode of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Mode {
@@ -132,16 +132,16 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Every mode, in wire order.
+    /// All modes, in wire order.
     pub const ALL: [Self; 3] = [Self::Restricted, Self::Approved, Self::Autonomous];
 
-    /// The mode for a number on the wire.
+    /// Returns the mode of a number on the wire.
     #[must_use]
     pub fn from_wire(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|known| *known as u8 == byte)
     }
 
-    /// Lower-case name, as used on the command line and in JSON.
+    /// Returns the lower-case name for the command line and JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -152,14 +152,14 @@ impl Mode {
     }
 }
 
-/// The 16 bytes that name a task, printed as 32 hexadecimal digits.
+/// The 16 bytes that identify a task, printed as 32 hexadecimal digits.
 ///
 /// The format calls it a UUID and puts no rule on its version bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub [u8; 16]);
 
 impl TaskId {
-    /// Reads 32 hexadecimal digits, with or without the dashes of a UUID.
+    /// Parses 32 hexadecimal digits, with or without the dashes of a UUID.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits: String = text.chars().filter(|char| *char != '-').collect();
@@ -181,47 +181,47 @@ impl fmt::Debug for TaskId {
     }
 }
 
-/// The 64 header bytes as numbers. `outcome` and `mode` stay raw, because a lenient reader meets values without a name.
+/// The 64 header bytes as numbers. `outcome` and `mode` stay raw, because a lenient reader meets unknown values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Format version.
     pub version: u16,
     /// [`FLAG_SIGNED`] and one bit per defined section.
     pub flags: u16,
-    /// Which task.
+    /// Id of the task.
     pub task_id: TaskId,
     /// First eight bytes of the policy's hash.
     pub policy_hash: [u8; 8],
-    /// Nanoseconds since 1970.
+    /// Time of creation, in nanoseconds since 1970.
     pub created_ns: u64,
-    /// See [`Outcome`].
+    /// Number of the [`Outcome`].
     pub outcome: u8,
-    /// See [`Mode`].
+    /// Number of the [`Mode`].
     pub mode: u8,
     /// Number of trace entries.
     pub tool_call_count: u16,
-    /// Millionths of a US dollar, saturating.
+    /// Cost in millionths of a US dollar, saturating.
     pub total_cost_microdollars: u32,
     /// Sum of the calls' latencies, saturating.
     pub total_latency_ms: u32,
     /// Sum of the calls' tokens, saturating.
     pub total_tokens: u32,
-    /// Calls that repeated a failed one, saturating.
+    /// Number of calls that repeated a failed one, saturating.
     pub retry_count: u16,
     /// Number of sections, extensions included.
     pub section_count: u16,
-    /// Everything: header, sections and signature.
+    /// Size of the whole bundle: header, sections and signature.
     pub total_bundle_size: u32,
 }
 
 impl Header {
-    /// Whether the bundle ends with an HMAC.
+    /// Returns `true` if the bundle ends with an HMAC.
     #[must_use]
     pub fn is_signed(&self) -> bool {
         self.flags & FLAG_SIGNED != 0
     }
 
-    /// The 64 bytes on the wire.
+    /// Returns the 64 bytes on the wire.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_LEN] {
         join([
@@ -242,7 +242,7 @@ impl Header {
         ])
     }
 
-    /// Reads the 64 bytes; `None` when they do not start with [`MAGIC`].
+    /// Parses the 64 bytes; `None` if they do not start with [`MAGIC`].
     #[must_use]
     pub fn from_bytes(bytes: &[u8; HEADER_LEN]) -> Option<Self> {
         let mut input = bytes.as_slice();
@@ -269,18 +269,18 @@ impl Header {
     }
 }
 
-/// One section as it lies in the file.
+/// One section of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section<'a> {
     /// Tag on the wire; see [`Tag`] and [`crate::extension`].
     pub tag: u16,
-    /// Where the value starts, counted from the start of the bundle.
+    /// Offset of the value, counted from the start of the bundle.
     pub offset: usize,
     /// The bytes between this section header and the next.
     pub value: &'a [u8],
 }
 
-/// Walks the sections between the header and the signature.
+/// Iterator over the sections between the header and the signature.
 #[derive(Clone, Debug)]
 pub struct Sections<'a> {
     rest: &'a [u8],
@@ -294,18 +294,18 @@ pub enum SectionFault {
     Overflow {
         /// Tag of the section.
         tag: u16,
-        /// Where its value would start.
+        /// Offset at which its value would start.
         offset: usize,
     },
     /// One to five bytes are left after the last section.
     Stray {
-        /// Where they start.
+        /// Offset of those bytes.
         offset: usize,
     },
 }
 
 impl<'a> Sections<'a> {
-    /// Walks `area`, the bytes from the end of the header to the signature.
+    /// Creates an iterator over `area`, the bytes from the end of the header to the signature.
     #[must_use]
     pub fn new(area: &'a [u8]) -> Self {
         Self {
@@ -342,7 +342,7 @@ impl<'a> Iterator for Sections<'a> {
     }
 }
 
-/// Fields one after the other, as an array of their known size.
+/// Joins fields to an array of their known size.
 pub(crate) fn join<const SIZE: usize, const FIELDS: usize>(fields: [&[u8]; FIELDS]) -> [u8; SIZE] {
     let mut out = [0; SIZE];
     let mut rest = out.as_mut_slice();

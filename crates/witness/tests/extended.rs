@@ -1,6 +1,6 @@
-//! The bytes of our own sections, pinned: a bundle that was sealed once must be read, and written, the same way for good.
+//! The bytes of our own sections, pinned: a sealed bundle must always be read, and written, the same way.
 //!
-//! The files beside this one are golden. They are never edited; a new layout gets a new version byte and new files.
+//! The files beside this one are golden: they are never edited; a new layout gets a new version byte and new files.
 
 #![expect(clippy::expect_used, reason = "a missing golden fails its test")]
 
@@ -48,7 +48,7 @@ fn check_golden(file: &str, hmac: Option<&HmacKey>, signer: Option<&SigningKey>)
     );
 }
 
-/// Each section in hex: marker and version, then the fields in the order of the format's document.
+/// Compares each section in hex: marker and version, then the fields in the order of the format's document.
 #[test]
 fn our_sections_have_these_bytes() {
     let hmac = HmacKey::new(SECRET);

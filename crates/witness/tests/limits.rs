@@ -1,4 +1,4 @@
-//! What the format cannot hold is refused, and nothing wraps around; up to the limit everything works.
+//! Limits of the format: content beyond them is refused, no number wraps around, and everything up to them works.
 
 #![expect(
     clippy::expect_used,
@@ -29,7 +29,7 @@ fn builder(policy: Policy) -> Builder {
     Builder::new(TaskId([4; 16]), policy, 0)
 }
 
-/// No list and no budget.
+/// Returns a policy without lists and budgets.
 fn free() -> Policy {
     Policy {
         max_cost_microdollars: u32::MAX,
@@ -103,7 +103,7 @@ fn the_longest_name_is_written_and_a_longer_one_is_not() {
     assert_eq!(out, b"before", "nothing of a refused entry is written");
 }
 
-/// The reference lets the count wrap. Its bundle is read, and the reader is told.
+/// The reference lets the count wrap. Its bundle is read with a warning.
 #[test]
 fn a_wrapped_count_of_the_reference_is_a_warning() {
     for (calls, stated) in [(65_536, 0), (66_135, 599)] {
@@ -241,7 +241,7 @@ fn a_policy_that_cannot_be_encoded_has_no_digest() {
     assert_eq!(policy.digest(), Err(PolicyTooLong));
 }
 
-/// Otherwise an agent could prevent its own evidence from being written.
+/// Otherwise an agent could prevent the writing of its own evidence.
 #[test]
 fn no_name_makes_a_bundle_unwritable() {
     let names = [
@@ -283,7 +283,7 @@ fn violations_beyond_the_list_are_counted() {
     let bundle = read(&bytes);
     let violations = bundle.claims().extensions().violations.as_ref();
     let violations = violations.expect("our bundles count violations");
-    // One a call for the tool, and one more for each call from the 51st.
+    // One per call for the tool, and one more for each call from the 51st.
     assert_eq!(violations.count, 1000 + 950);
     assert_eq!(violations.listed.len(), MAX_LISTED_VIOLATIONS);
 }
@@ -307,7 +307,7 @@ fn a_weak_key_does_not_sign() {
     }
 }
 
-/// Leaving the signature out in silence would hand back an unsigned bundle to somebody who asked for a signed one.
+/// Leaving the signature out silently would return an unsigned bundle to a caller who requested a signed one.
 #[test]
 fn a_plain_bundle_cannot_be_sealed() {
     let (hmac, signer) = (HmacKey::new(&[7; 32]), SigningKey::new(&[7; 32]));

@@ -1,4 +1,4 @@
-//! Random bundles: ours are read by the reference crates, theirs by us, and damaged ones by both, all alike.
+//! Random bundles: ours are read by the reference crates, theirs by us, and damaged ones by both, with equal results.
 
 #![expect(
     clippy::expect_used,
@@ -29,7 +29,7 @@ use witness::wire::{Mode, Outcome, Tag, TaskId};
 
 const SEED: [u8; 32] = [0x5E; 32];
 
-/// Everything that goes into a bundle.
+/// Content of a bundle.
 #[derive(Clone, Debug)]
 struct Task {
     task_id: [u8; 16],
@@ -47,11 +47,11 @@ struct Task {
 #[derive(Clone, Debug)]
 struct Recorded {
     entry: ToolCallEntry,
-    /// A guard stopped the call before it ran.
+    /// Set if a guard stopped the call before it ran.
     refused: bool,
 }
 
-/// What only our bundles carry.
+/// Content that only our bundles carry.
 #[derive(Clone, Debug)]
 struct Ours {
     facts: BTreeMap<String, String>,
@@ -79,7 +79,7 @@ fn tasks() -> impl Strategy<Value = Task> {
     )
 }
 
-/// Strong enough to write with, on both sides of the HMAC's block size.
+/// Returns secrets that are long enough to write with, on both sides of the HMAC's block size.
 fn secrets() -> impl Strategy<Value = Option<Vec<u8>>> {
     weighted(0.7, vec(any::<u8>(), 16..140))
 }
@@ -182,7 +182,7 @@ fn ours() -> impl Strategy<Value = Ours> {
 fn config() -> ProptestConfig {
     ProptestConfig {
         cases: 512,
-        // A counterexample becomes a test of its own, with a name.
+        // A counterexample becomes a named test.
         failure_persistence: None,
         ..ProptestConfig::default()
     }
@@ -238,7 +238,7 @@ fn check_ours(task: &Task) {
     check_verdicts(task, &bytes);
 }
 
-/// The bundle holds what went into it, according to the reference.
+/// Checks by the reference that the bundle holds its input.
 fn check_their_reading(task: &Task, recorded: &[ToolCallEntry], theirs: &ParsedWitness<'_>) {
     let texts = [
         theirs.spec,
@@ -286,7 +286,7 @@ fn check_extensions(task: &Task, bundle: &Bundle<'_>) {
     assert_eq!(violations, expected_violations(task));
 }
 
-/// Counted with the reference's rules, our stricter decisions, and without the calls that a guard stopped.
+/// Returns the violations by the reference's rules and our stricter checks, without the calls that a guard stopped.
 fn expected_violations(task: &Task) -> Violations {
     let (mut expected, mut cost, mut calls) = (Vec::new(), 0_u32, 0_usize);
     for (index, recorded) in task.calls.iter().enumerate() {
@@ -351,7 +351,7 @@ fn check_verdicts(task: &Task, bytes: &[u8]) {
     );
 }
 
-/// A builder that was told the task, and the entries that it should have written.
+/// Returns a builder with the task, and the entries that it should have written.
 fn our_builder(task: &Task) -> (Builder, Vec<ToolCallEntry>) {
     let mut builder = Builder::new(TaskId(task.task_id), task.policy.clone(), task.created_ns);
     builder.outcome(task.outcome);
@@ -471,7 +471,7 @@ fn check_damaged(task: &Task, edits: &[(Index, u8)], cut: Option<Index>, again: 
         bytes.truncate(cut.index(bytes.len()));
     }
     for (place, value) in edits {
-        // Most damage goes where the structure is: the header and what follows it.
+        // Most damage goes to the structure: the header and the bytes behind it.
         let end = bytes.len().min(160);
         if end > 0 {
             bytes[place.index(end)] ^= *value;
@@ -479,7 +479,7 @@ fn check_damaged(task: &Task, edits: &[(Index, u8)], cut: Option<Index>, again: 
     }
     let secret = task.secret.as_deref().unwrap_or_default();
     if again && bytes.len() >= 96 {
-        // Signed again, so that the damage is what both readers have to deal with.
+        // Signed again, so that both readers have to handle the damage.
         let (unsigned, _) = bytes.split_at(bytes.len() - 32);
         let tag = rvf_runtime::seed_crypto::sign_seed(secret, unsigned);
         let end = bytes.len();

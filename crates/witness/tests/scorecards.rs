@@ -1,4 +1,4 @@
-//! Scorecards and curves: the published figures of the reference, then what we add to them.
+//! Scorecards and curves: the published figures of the reference, then our additions.
 
 #![expect(
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ use witness::scorecard::{
 use witness::trace::Call;
 use witness::wire::{Mode, Outcome, Tag, TaskId};
 
-/// In hex, sixteen bytes.
+/// Key of the bundles, in hex, sixteen bytes.
 const KEY: &str = "73636f726563617264732061726520666e";
 const WEEK: u64 = 7 * 24 * 3600 * 1_000_000_000;
 /// Monday 2026-02-16, the first day of week 8.
@@ -57,7 +57,7 @@ struct Vector {
     expected: Expected,
 }
 
-/// Outcome, latency, cost, tokens, retries, evidence, violations, rollbacks.
+/// Figures of a task: outcome, latency, cost, tokens, retries, evidence, violations, rollbacks.
 type Figures = (u8, u32, u32, u32, u16, bool, u32, u32);
 
 #[derive(Deserialize)]
@@ -145,7 +145,7 @@ fn row_of_bundle(file: &str, added: &Added) -> Row {
         violations: added.violations,
         rollbacks: added.rollbacks,
         restored: added.rollbacks,
-        // To the reference a section of no bytes is evidence.
+        // The reference counts a section of no bytes as evidence.
         evidence_complete: evidence
             .iter()
             .all(|tag| bundle.claims().section(*tag).is_some()),
@@ -156,7 +156,7 @@ fn row_of_bundle(file: &str, added: &Added) -> Row {
 fn check(vector: &Vector, card: &Scorecard) {
     let expected = &vector.expected;
     let bits = |text: &str| f32::from_bits(u32::from_str_radix(text, 16).unwrap());
-    // The one documented difference: the reference cuts this figure to 32 bits, we saturate.
+    // The one documented difference: the reference truncates this figure to 32 bits, ours saturates.
     let cost_per_solve = match vector.id.as_str() {
         "u64-totals" => u32::MAX,
         _ => expected.cost_per_solve_microdollars,
@@ -183,7 +183,7 @@ fn check(vector: &Vector, card: &Scorecard) {
     assert_eq!(*card, wanted, "{}", vector.id);
 }
 
-/// Bundles of the reference do not state their violations; with a published policy they are found again.
+/// Bundles of the reference do not state their violations; with a published policy they are recomputed.
 #[test]
 fn violations_are_found_again_where_the_policy_is_known() {
     let manifest: Manifest = support::manifest();
@@ -404,13 +404,13 @@ fn acceptance_is_exact_at_its_edge() {
     }
 }
 
-/// What speaks against these tasks with the default thresholds.
+/// Returns the reasons against these tasks with the default thresholds.
 fn reasons(tasks: &[Task]) -> Vec<&'static str> {
     let acceptance = collect(tasks, None).acceptance(&Thresholds::default(), Vec::new());
     acceptance.reasons.iter().map(|one| one.code).collect()
 }
 
-/// What speaks against a hundred tasks of which one is this.
+/// Returns the reasons against a hundred tasks that include this one.
 fn reasons_with(one: Task) -> Vec<&'static str> {
     let mut tasks: Vec<Task> = (1..100).map(|id| Task { id, ..TASK }).collect();
     tasks.push(Task { id: 100, ..one });
@@ -441,7 +441,7 @@ fn rollbacks_count_as_correct_only_when_proved() {
     assert_eq!(reasons_with(wrong), ["rollback_correctness"]);
 }
 
-/// `period tasks/solved cost_per_solve regressions` for each point.
+/// Returns `period tasks/solved cost_per_solve regressions` for each point.
 fn curve(tasks: &[Task], period: Period) -> Vec<String> {
     let mut attempts = Attempts::default();
     for task in tasks {
@@ -505,7 +505,7 @@ fn the_curve_shows_cost_and_regressions_by_week() {
             created_ns: MONDAY + 2 * WEEK + 1,
             ..TASK
         },
-        // Nothing solved: there is no cost per solve, and what broke says nothing about the task.
+        // Nothing solved: there is no cost per solve, and a task that broke says nothing about a regression.
         Task {
             id: 8,
             spec: "a",
@@ -666,7 +666,7 @@ fn empty_sections_are_no_evidence() {
     assert_eq!(reasons_with(TASK), [""; 0]);
 }
 
-/// A bundle whose calls all say `allowed`, whatever its policy says to them.
+/// Adds calls that all say `allowed`, whatever the policy says.
 fn with_calls(builder: &mut Builder, calls: &[(&str, Check, u32)]) {
     for (action, check, cost_microdollars) in calls {
         let call = Call {
@@ -710,7 +710,7 @@ fn breaches_are_counted_again_from_policy_and_trace() {
     let dear = |cost| [("Read", Check::Allowed, cost)];
     assert_eq!(count(autonomous(), &dear(1_000_000)), 0);
     assert_eq!(count(autonomous(), &dear(5_000_000)), 1);
-    // What was spent on a refused call was spent.
+    // The cost of a refused call was spent.
     assert_eq!(
         count(autonomous(), &[("Bash", Check::Denied, 5_000_000)]),
         1
@@ -730,7 +730,7 @@ fn the_larger_number_of_breaches_counts() {
     assert_eq!(violations(bundle.claims()), 3);
 }
 
-/// The bytes with another policy hash in the header, signed again.
+/// Returns the bytes with another policy hash in the header, signed again.
 fn with_unknown_policy(mode: Mode) -> Vec<u8> {
     let mut builder = Builder::new(TaskId([1; 16]), Policy::of_mode(mode), MONDAY).plain();
     builder
@@ -819,7 +819,7 @@ fn a_session_without_diff_and_test_is_no_task() {
         outcome: Outcome::Error,
         ..QUESTION
     }));
-    // A breach or a rollback never leaves the count.
+    // A breach or a rollback always counts.
     assert!(is_counted(Task {
         cost: 2_000_000,
         ..QUESTION
@@ -828,7 +828,7 @@ fn a_session_without_diff_and_test_is_no_task() {
         rollbacks: &[(true, "a", "a")],
         ..QUESTION
     }));
-    // A newer session of the same task that was none does not hide the attempt.
+    // A newer session of the same task without an attempt does not hide the attempt.
     let hiding = Task {
         id: 1,
         created_ns: MONDAY + 1,

@@ -1,7 +1,7 @@
-//! Every way to cheat that we know of, and that it does not work: single bits, truncation, stripped and swapped
-//! signatures, rearranged sections, and games with key names.
+//! All known ways of tampering, none of which may succeed: single bits, truncation, stripped and swapped signatures,
+//! rearranged sections, and games with key names.
 //!
-//! The cheat is allowed more than an outsider has: where a case says so, it holds the HMAC key and signs again.
+//! The attacker has more than an outsider: in some cases it holds the HMAC key and signs again.
 
 #![expect(
     clippy::expect_used,
@@ -41,12 +41,12 @@ fn signer() -> SigningKey {
     SigningKey::new(&SEED)
 }
 
-/// The reader who knows both of our keys.
+/// Returns the keyring of a reader who knows both of our keys.
 fn both() -> Keyring {
     Keyring::known(vec![hmac()], vec![signer().public()])
 }
 
-/// A bundle of ours with every section that we write, under the signatures that are asked for.
+/// Returns one of our bundles with every section that we write, under the given signatures.
 fn ours(hmac: Option<&HmacKey>, signer: Option<&SigningKey>) -> Vec<u8> {
     let mut builder = Builder::new(TaskId([9; 16]), Policy::of_mode(Mode::Restricted), 1_760);
     builder
@@ -88,7 +88,7 @@ fn ours(hmac: Option<&HmacKey>, signer: Option<&SigningKey>) -> Vec<u8> {
     builder.build(hmac, signer).expect("a small bundle")
 }
 
-/// The verdict as a person would read it, with the warnings of a valid bundle.
+/// Returns the verdict for people, with the warnings of a valid bundle.
 fn said(bytes: &[u8], strictness: Strictness, keyring: &Keyring) -> String {
     let bundle = match Bundle::parse(bytes, strictness) {
         Ok(bundle) => bundle,
@@ -169,7 +169,7 @@ fn a_flipped_bit_of_our_own_bundles_is_detected() {
     }
 }
 
-/// The Ed25519 signature lies under the HMAC and cannot cover it. Who has the public key only is told so.
+/// The Ed25519 signature is before the HMAC and cannot cover it. A reader with only the public key gets a warning.
 #[test]
 fn without_the_hmac_key_only_the_hmac_can_be_changed() {
     let mut bytes = ours(Some(&hmac()), Some(&signer()));
@@ -205,7 +205,7 @@ fn flip(bytes: &mut [u8], bit: usize) {
     bytes[bit / 8] ^= 1 << (bit % 8);
 }
 
-/// All bits of a small bundle. Of a large one: header, section headers, the end, and a comb over the rest.
+/// Returns all bits of a small bundle. Of a large one: header, section headers, the end, and a sample of the rest.
 fn bits_to_flip(bytes: &[u8]) -> Vec<usize> {
     let all = bytes.len() * 8;
     if bytes.len() <= EXHAUSTIVE {
@@ -234,7 +234,7 @@ fn a_truncated_bundle_is_refused_at_every_length() {
     let by_both = ours(Some(&hmac()), Some(&signer()));
     bundles.push(("both".into(), by_both, both()));
     for (id, bytes, keyring) in bundles {
-        // In a large bundle the middle holds nothing that a shorter one does not have.
+        // In a large bundle the middle adds nothing over a shorter one.
         let lengths = (0..bytes.len()).filter(|n| *n <= 8192 || bytes.len() - n <= 8192);
         for length in lengths {
             let verdict = judge(&bytes[..length], Strictness::Lenient, &keyring);
@@ -273,7 +273,7 @@ fn what_follows_the_bundle_is_not_evidence() {
     assert_eq!(evidence.bytes(), bytes);
 }
 
-// A bundle taken apart and put together again.
+// A bundle split into parts and reassembled.
 
 struct Parts {
     header: Header,
@@ -313,7 +313,7 @@ impl Parts {
         self.assemble(Some(secret))
     }
 
-    /// Size, count and flags are made to fit, as a careful cheat would.
+    /// Assembles the parts; size, count and flags are made to fit, as a careful attacker would.
     fn assemble(&self, secret: Option<&[u8]>) -> Vec<u8> {
         let lengths = self.sections.iter().map(|(_, value)| 6 + value.len());
         let size = 64 + lengths.sum::<usize>() + secret.map_or(0, |_| HMAC_LEN);
@@ -483,7 +483,7 @@ fn another_ed25519_key_cannot_take_the_place_of_ours() {
     );
 }
 
-/// The point of order one, whose signature over any message would be known to everybody.
+/// The point of order one, whose signature over any message would be known to everyone.
 #[test]
 fn a_public_key_without_a_secret_signs_nothing() {
     let mut weak = [0; 32];
@@ -567,7 +567,8 @@ fn rearranged_sections_break_the_seal() {
     check_broken_seal("appended", count, &appended);
 }
 
-/// Somebody with the HMAC key can make any bundle, so the HMAC is good. Our Ed25519 signature must not vouch for it.
+/// Checks a broken seal. A holder of the HMAC key can make any bundle, so the HMAC is good. Our Ed25519 signature
+/// must not vouch for it.
 fn check_broken_seal(case: &str, place: usize, parts: &Parts) {
     let bytes = parts.signed_with(SECRET);
     let strict = judge(&bytes, Strictness::Strict, &both());
@@ -586,7 +587,7 @@ fn check_broken_seal(case: &str, place: usize, parts: &Parts) {
     }
 }
 
-/// Even the signer's own word does not make evidence of a section that lies behind the seal, where it is not covered.
+/// Even the signer's own signature does not make evidence of a section behind the seal, where it is not covered.
 #[test]
 fn a_seal_that_does_not_cover_every_section_is_malformed() {
     let mut parts = Parts::of(&ours(None, Some(&signer())));
@@ -707,7 +708,7 @@ fn old_keys_keep_verifying() {
     check("before the rotation", &old, &keyring, "valid []");
 }
 
-// Sections of others.
+// Sections of other programs.
 
 #[test]
 fn a_section_with_our_tag_and_without_our_marker_is_somebody_elses() {
@@ -715,7 +716,7 @@ fn a_section_with_our_tag_and_without_our_marker_is_somebody_elses() {
     for tag in ExtensionTag::ALL {
         for value in values {
             let mut parts = Parts::of(&plain());
-            // Twice, because a section that is not ours cannot be a repeated one of ours either.
+            // Twice, because a foreign section cannot be a repeated one of ours either.
             parts.sections.push((tag as u16, value.to_vec()));
             parts.sections.push((tag as u16, value.to_vec()));
             let bytes = parts.signed_with(SECRET);
@@ -765,7 +766,7 @@ fn a_section_of_ours_stands_only_once() {
     }
 }
 
-/// One meaning has one encoding: what our encoders never write, our decoders refuse.
+/// Each meaning has one encoding: our decoders refuse everything that our encoders never write.
 #[test]
 fn a_section_that_no_builder_writes_is_refused() {
     let cases = [
@@ -848,7 +849,7 @@ fn a_section_that_no_builder_writes_is_refused() {
     }
 }
 
-// What the header says about the rest.
+// Statements of the header about the rest.
 
 type Edit = fn(&mut Header);
 
@@ -895,7 +896,7 @@ fn the_header_must_agree_with_the_sections() {
     }
 }
 
-/// Another header over the same sections, signed by somebody who has the HMAC key.
+/// Returns the same sections under another header, signed with the HMAC key.
 fn with_header(bytes: &[u8], edit: impl FnOnce(&mut Header)) -> Vec<u8> {
     let mut header = Parts::of(bytes).header;
     edit(&mut header);
@@ -926,7 +927,7 @@ fn the_policy_section_must_be_the_policy_of_the_header() {
     }
 }
 
-/// A signed bundle without any section of ours.
+/// Returns a signed bundle without our own sections.
 fn plain() -> Vec<u8> {
     let mut builder = Builder::new(TaskId([9; 16]), Policy::of_mode(Mode::Approved), 1_760);
     builder.spec("nothing special");

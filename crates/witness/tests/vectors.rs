@@ -1,7 +1,7 @@
 //! The published vectors: every golden bundle is read, re-encoded and rebuilt; every damaged one gets its verdict.
 //!
-//! `oracle` in the manifest is what the reference crates did, `hardened` what a careful reader should do. A strict
-//! reader is held to the second, a lenient one to the first.
+//! `oracle` in the manifest is the result of the reference crates, `hardened` the required result of a careful
+//! reader. A strict reader is held to the second, a lenient one to the first.
 
 #![expect(
     clippy::expect_used,
@@ -46,7 +46,7 @@ struct Golden {
     trace: TraceFields,
     evidence_complete: bool,
     signature_hex: Option<String>,
-    /// Missing where the reference's builder did not make the bundle.
+    /// Missing if the reference's builder did not make the bundle.
     builder_policy_violations: Option<ViolationFields>,
 }
 
@@ -104,7 +104,7 @@ struct TraceFields {
     denied: usize,
     #[serde(default)]
     items: Vec<CallFields>,
-    /// Instead of `items` when the trace is long.
+    /// Instead of `items` if the trace is long.
     #[serde(default)]
     items_head: Vec<CallFields>,
     #[serde(default)]
@@ -128,7 +128,7 @@ struct CallFields {
 #[derive(Deserialize)]
 struct ViolationFields {
     count: u32,
-    /// All of them, or the first and the last when there are many.
+    /// All of them, or the first and the last if there are many.
     #[serde(default)]
     messages: Vec<String>,
     first: Option<String>,
@@ -217,7 +217,7 @@ fn check_golden(golden: &Golden, bytes: &[u8], strictness: Strictness) {
         golden.evidence_complete,
         "{id}"
     );
-    // Sections of no bytes are evidence to the reference alone.
+    // Only the reference counts sections of no bytes as evidence.
     let is_empty = golden.id.starts_with("g10");
     let shows = golden.evidence_complete && !is_empty;
     assert_eq!(contents.has_evidence(), shows, "{id}");
@@ -284,7 +284,7 @@ fn goldens_re_encode_byte_for_byte() {
     }
 }
 
-/// Header, sections and signature, each written anew from what was read; the trace call by call.
+/// Encodes header, sections and signature again from the parsed values; the trace call by call.
 fn re_encode(contents: &Contents<'_>, signature: &[u8]) -> Vec<u8> {
     let mut out = contents.header().to_bytes().to_vec();
     for section in contents.sections() {
@@ -304,7 +304,7 @@ fn re_encode(contents: &Contents<'_>, signature: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What becomes of a golden when its contents go through our builder.
+/// Result of rebuilding a golden bundle with our builder.
 enum Rebuilt {
     /// The same bytes, with the same violations.
     Same,
@@ -312,7 +312,7 @@ enum Rebuilt {
     WeakKey,
     /// Our policy is stricter than the reference's, so these are the checks that our builder writes.
     Stricter(&'static [Check]),
-    /// No builder writes this: g11 to g13 were put together by hand.
+    /// No builder writes this: g11 to g13 were assembled by hand.
     Assembled,
 }
 
@@ -367,7 +367,7 @@ fn check_rebuilt(golden: &Golden, expected: &Rebuilt) {
     }
 }
 
-/// The bundle carries as many violations as the reference counted, in the reference's words.
+/// Checks that the bundle carries as many violations as the reference counted, with the reference's texts.
 fn check_violations(golden: &Golden, builder: &Builder, key: Option<&HmacKey>) {
     let id = &golden.id;
     let expected = golden.builder_policy_violations.as_ref();
@@ -382,7 +382,8 @@ fn check_violations(golden: &Golden, builder: &Builder, key: Option<&HmacKey>) {
     assert_eq!(violations_on_the_wire(builder, key), expected.count, "{id}");
 }
 
-/// A call that the reference let pass is one more violation of ours, and the bundle stays writable and valid.
+/// Checks that a call that only the reference allows is one more violation of ours, and that the bundle stays
+/// writable and valid.
 fn check_stricter(golden: &Golden, builder: &Builder, key: Option<&HmacKey>) {
     let expected = golden.builder_policy_violations.as_ref();
     let expected = expected.expect("the reference's builder made this one");
@@ -402,7 +403,7 @@ fn violations_on_the_wire(builder: &Builder, key: Option<&HmacKey>) -> u32 {
         .count
 }
 
-/// A builder that was told everything the bundle says, and the checks that it gave.
+/// Returns a builder with the whole content of the bundle, and the verdicts that it gave.
 fn builder_with(contents: &Contents<'_>, policy: Policy) -> (Builder, Vec<Check>) {
     let header = contents.header();
     let mut builder = Builder::new(header.task_id, policy, header.created_ns);
@@ -423,7 +424,7 @@ fn builder_with(contents: &Contents<'_>, policy: Policy) -> (Builder, Vec<Check>
     (0..header.retry_count).for_each(|_| builder.retry());
     let mut checks = Vec::new();
     for call in contents.calls() {
-        // The caller's own opinion must not reach the bundle, so it is always the wrong one.
+        // The caller's own verdict must not reach the bundle, so it is always the wrong one.
         let check = match call.check {
             Check::Denied => Check::Allowed,
             Check::Allowed | Check::Confirmed => Check::Denied,
@@ -497,7 +498,7 @@ fn check_lenient(damaged: &Damaged) {
     let (id, bytes) = (&damaged.id, read(&damaged.file));
     let keyring = keyring(damaged.key_hex.as_deref());
     let expected = match damaged.verify.as_str() {
-        // Where the reference crashes, there is nothing to read.
+        // If the reference crashes, there is nothing to read.
         "parse_error" | "panic" => "malformed",
         other => other,
     };
@@ -539,7 +540,7 @@ fn check_policy(vector: &JudgingPolicy) {
     let text = policy.hashed_text();
     assert_eq!(text, vector.policy.preimage);
     assert_eq!(hex::encode(policy.hash()), vector.policy.policy_hash);
-    // The one documented difference: outside Restricted the reference ignores the allow list, we do not.
+    // The one documented difference: outside Restricted the reference ignores the allow list, our policy does not.
     let ignored_list = policy.mode != Mode::Restricted && !policy.allowed_tools.is_empty();
     for (name, check) in &vector.check_tool {
         let theirs = Check::from_wire(*check).expect("a check of the format");
@@ -687,7 +688,7 @@ fn sections(contents: &Contents<'_>) -> Vec<SectionFields> {
     described.collect()
 }
 
-/// The defined sections, in the order of their tags, as the reference's reader lists them.
+/// Returns the defined sections, in the order of their tags, as the reference's reader lists them.
 fn seen_sections(contents: &Contents<'_>) -> Vec<SeenSection> {
     let seen = |tag: Tag| {
         contents.section(tag).map(|value| SeenSection {

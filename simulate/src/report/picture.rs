@@ -1,4 +1,4 @@
-//! The picture: share, accuracy and cost of each scenario, and how soon adapters are halted.
+//! The picture: share, accuracy and cost of each scenario, and the time until adapters are halted.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use super::{Figure, Halting, Run};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 420.0;
-/// Where both panels begin and end.
+/// Edges of both panels.
 const TOP: f64 = 84.0;
 const BOTTOM: f64 = 370.0;
 const LEFT: (f64, f64) = (190.0, 460.0);
 const RIGHT: (f64, f64) = (560.0, 860.0);
 
-/// Figures that have a mark, how each looks, and what it is called.
+/// Figures with a mark, the colour of each, and its label.
 const MARKS: [(&str, &str, &str); 3] = [
     ("share routed", "#2563eb", "share routed to adapters"),
     ("accuracy of adapters", "#15803d", "their accuracy"),
@@ -23,7 +23,7 @@ const COLOURS: [&str; 7] = [
     "#7f1d1d", "#b91c1c", "#ea580c", "#ca8a04", "#2563eb", "#0d9488", "#15803d",
 ];
 
-/// Draws it.
+/// Draws the picture.
 pub(super) fn svg(runs: &[Run]) -> String {
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
@@ -62,7 +62,7 @@ fn dot(out: &mut String, (x, y): (f64, f64), colour: &str, hint: &str) {
     );
 }
 
-/// A row per scenario that serves, a dot per figure and seed.
+/// Draws a row per scenario that serves, with a dot per figure and seed.
 fn served(out: &mut String, runs: &[Run]) {
     let (from, to) = LEFT;
     let across = |share: f64| from + share.clamp(0.0, 1.0) * (to - from);
@@ -108,7 +108,7 @@ fn served(out: &mut String, runs: &[Run]) {
     }
 }
 
-/// The share of adapters that are halted, by probes, a curve per agreement.
+/// Draws the share of adapters that are halted, by probes, with a curve per agreement.
 fn halted(out: &mut String, all: &[Halting]) {
     let (from, to) = RIGHT;
     let across = |probes: f64| from + probes.max(1.0).log10() / 3.0 * (to - from);

@@ -1,6 +1,6 @@
-//! Crate edges that must not exist, however indirectly. The table is the house of ARCHITECTURE.md as a failing build.
+//! Forbidden crate edges, however indirect. The table enforces the layers of ARCHITECTURE.md.
 //!
-//! Only normal dependencies count: a test or a build script may use what the product may not.
+//! Only normal dependencies count: a test or a build script may use crates that the product may not.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,8 +19,8 @@ const ROOMS: &[&str] = &[
     "redact",
     "witness",
 ];
-/// What more than one crate uses and that decides nothing: arithmetic, the shell's language, the table of
-/// actions, the logs of test runners. It knows no other crate of ours but of its own kind.
+/// Crates that several others use and that decide nothing: arithmetic, the shell's language, the table of actions,
+/// the logs of test runners. They depend only on our crates of the same kind.
 const SHARED: &[&str] = &[
     "statistics",
     "shell",
@@ -30,7 +30,7 @@ const SHARED: &[&str] = &[
     "json-schema",
     "testlog",
 ];
-/// Crates that act: files, processes, git. Each knows those in front of it at most.
+/// Crates that act: files, processes, git. Each depends at most on those before it.
 const ACTING: &[&str] = &[
     "base", "lookup", "sandbox", "evidence", "guard", "routing", "roles", "doctor", "present",
     "prove",
@@ -53,7 +53,7 @@ const ALL: &[&[&str]] = &[
     NETWORK,
 ];
 
-/// No crate of `crates` may reach one of `never`. A crate that does not exist yet breaks no rule.
+/// Rule: no crate of `crates` may reach one of `never`. A crate that does not exist yet breaks no rule.
 struct Rule {
     crates: &'static [&'static [&'static str]],
     never: &'static [&'static str],
@@ -213,7 +213,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Edges between other people's crates that are there by mistake, and whose code ours never reaches.
+/// Erroneous edges between third-party crates, whose code ours never reaches.
 const MISTAKES: &[(&str, &str)] = &[
     // A snapshot library for tests, listed among the normal dependencies; the parser's published code does not call it.
     ("brush-parser", "insta"),
@@ -229,7 +229,7 @@ pub(super) fn check(project: &Project) -> Result<Vec<Problem>> {
         .collect()
 }
 
-/// Who reaches what by which way.
+/// A forbidden edge, with its path.
 #[derive(Debug, PartialEq, Eq)]
 struct Breach {
     /// Crate names from ours to the forbidden one.
@@ -237,7 +237,7 @@ struct Breach {
     why: &'static str,
 }
 
-/// The place is the line of our manifest at which the way begins.
+/// Creates a problem at the line of our manifest at which the path begins.
 fn problem(project: &Project, breach: &Breach) -> Result<Problem> {
     let name = breach.way.first().map_or("", String::as_str);
     let next = breach.way.get(1).map_or("", String::as_str);
@@ -249,7 +249,7 @@ fn problem(project: &Project, breach: &Breach) -> Result<Problem> {
     Ok(Problem::new(&file, line.unwrap_or(0) + 1, what))
 }
 
-/// All breaches of all rules, each by a shortest way.
+/// Returns all breaches of all rules, each by a shortest path.
 fn breaches(graph: &Graph) -> Vec<Breach> {
     let mut found = Vec::new();
     for rule in RULES {
@@ -272,7 +272,8 @@ struct Graph {
 }
 
 impl Graph {
-    /// The shortest way from our crate `name` to each crate that it reaches, by name; empty when there is none such.
+    /// Returns the shortest path from our crate `name` to each crate that it reaches, by name; empty if there is no
+    /// such crate.
     fn ways_from(&self, name: &str) -> BTreeMap<&str, Vec<String>> {
         let mut ways = BTreeMap::new();
         let mut queue = VecDeque::new();
@@ -318,7 +319,7 @@ impl From<Metadata> for Graph {
     }
 }
 
-/// What we read of `cargo metadata`.
+/// Used part of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -355,7 +356,7 @@ impl Dependency {
     }
 }
 
-/// `kind` is null for a normal dependency, else `dev` or `build`.
+/// Kind of a dependency: null for a normal one, else `dev` or `build`.
 #[derive(Deserialize)]
 struct Kind {
     kind: Option<String>,
@@ -367,7 +368,7 @@ mod tests {
 
     use super::*;
 
-    /// Edges as `a b` (normal) or `a b dev`; a name is its own package id.
+    /// Builds a graph of edges such as `a b` (normal) or `a b dev`; a name is its own package id.
     fn graph(edges: &[&str]) -> Graph {
         let mut nodes: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
         for edge in edges {
@@ -389,7 +390,7 @@ mod tests {
         Graph::from(serde_json::from_value::<Metadata>(metadata).unwrap())
     }
 
-    /// Expects exactly these ways to be refused.
+    /// Expects exactly these paths to be refused.
     fn check(edges: &[&str], expected: &[&str]) {
         let found = breaches(&graph(edges));
         let ways: Vec<_> = found.iter().map(|breach| breach.way.join(" ")).collect();

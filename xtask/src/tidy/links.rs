@@ -1,4 +1,4 @@
-//! Links and images of the Markdown files that point into the project: each must lead somewhere.
+//! Links and images of the Markdown files that point into the project: each target must exist.
 //!
 //! Addresses of other hosts are not visited, and the part after `#` is not followed.
 
@@ -17,7 +17,7 @@ pub(super) fn check(project: &Project, files: &[String]) -> Result<Vec<Problem>>
     Ok(problems)
 }
 
-/// The links of one file that lead to nothing that `exists`, which is asked with paths from the root.
+/// Returns the links of one file whose target does not exist; `exists` is called with paths from the root.
 fn broken(file: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (line, target) in local_links(text) {
@@ -31,7 +31,7 @@ fn broken(file: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Problem>
     problems
 }
 
-/// Targets of links and images without scheme, and without their `#` part, each with its line.
+/// Returns the targets of links and images without scheme, and without their `#` part, each with its line.
 fn local_links(text: &str) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (event, range) in Parser::new(text).into_offset_iter() {
@@ -49,7 +49,7 @@ fn local_links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// `https:`, `mailto:` and their kind.
+/// Returns `true` for targets that begin with `https:`, `mailto:` or similar.
 fn has_scheme(target: &str) -> bool {
     target.split_once(':').is_some_and(|(scheme, _)| {
         !scheme.is_empty()
@@ -59,7 +59,7 @@ fn has_scheme(target: &str) -> bool {
     })
 }
 
-/// The path from the root to which `target` in `file` leads; `None` when it leaves the project.
+/// Returns the path from the root to which `target` in `file` leads; `None` if it leaves the project.
 fn resolve(file: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     if !target.starts_with('/') {
@@ -80,7 +80,7 @@ fn resolve(file: &str, target: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A project with three files; expects broken links at exactly these lines.
+    /// Checks a file in a project with three files; expects broken links at exactly these lines.
     fn check(file: &str, text: &str, expected: &[usize]) {
         let exists = |path: &str| ["README.md", "docs", "docs/a b.md", "docs/c.md"].contains(&path);
         let found = broken(file, text, exists);

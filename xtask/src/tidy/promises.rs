@@ -1,4 +1,4 @@
-//! The promises of `SECURITY.md`: each row of a table with a column `test` names tests, and each of them must be there.
+//! The promises of `SECURITY.md`: each row of a table with a column `test` names tests, and each of them must exist.
 
 use super::Problem;
 use crate::project::Project;
@@ -6,7 +6,7 @@ use crate::shell::Result;
 
 const FILE: &str = "SECURITY.md";
 
-/// A source with tests in it: its path, and its text.
+/// Path and text of a source with tests.
 type Source = (String, String);
 
 pub(super) fn check(project: &Project, files: &[String]) -> Result<Vec<Problem>> {
@@ -20,7 +20,7 @@ pub(super) fn check(project: &Project, files: &[String]) -> Result<Vec<Problem>>
     Ok(missing(&project.read(FILE)?, &sources))
 }
 
-/// Names of tests in the table that no source has, and rows without any.
+/// Returns the names of tests in the table that no source has, and rows without any.
 fn missing(text: &str, sources: &[Source]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut names_tests = false;

@@ -1,10 +1,10 @@
-//! What every Rust file owes its reader: a module doc, a bearable length, exceptions with a reason.
+//! Rules for every Rust file: a module doc, a limited length, exceptions with a reason.
 
 use super::Problem;
 use crate::project::Project;
 use crate::shell::Result;
 
-/// Folders whose Rust files are ours.
+/// Directories of our Rust files.
 const FOLDERS: &[&str] = &[
     "crates/",
     "xtask/",
@@ -14,7 +14,7 @@ const FOLDERS: &[&str] = &[
     "fuzz/",
 ];
 
-/// Longest file, in product lines.
+/// Limit of product lines per file.
 const MAX_PRODUCT_LINES: usize = 500;
 
 pub(super) fn check(project: &Project, files: &[String]) -> Result<Vec<Problem>> {
@@ -49,7 +49,7 @@ fn too_long(file: &str, text: &str) -> Option<Problem> {
     (lines > MAX_PRODUCT_LINES).then(|| Problem::new(file, MAX_PRODUCT_LINES + 1, what))
 }
 
-/// Lines before the first `#[cfg(test)]`; none in a file of tests.
+/// Returns the number of lines before the first `#[cfg(test)]`; 0 for a file of tests.
 fn product_lines(file: &str, text: &str) -> usize {
     if file.contains("/tests/") || file.ends_with("/tests.rs") {
         return 0;
@@ -59,7 +59,7 @@ fn product_lines(file: &str, text: &str) -> usize {
         .count()
 }
 
-/// Clippy denies these too, but not in code that a feature or a platform leaves out.
+/// Reports attributes that clippy denies too, but not in code that a feature or a platform excludes.
 fn allows(file: &str, text: &str) -> impl Iterator<Item = Problem> {
     let lines = text.lines().enumerate().filter(|(_, line)| {
         let line = line.trim_start();

@@ -1,11 +1,11 @@
-//! The machine as one analysis sees it: each question is asked once.
+//! Cached access to the machine for one analysis: each value is read once.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::{Content, Listing, Lookup, Source, Work};
 
-/// Keeps the answers of another lookup.
+/// Cache of another lookup.
 pub struct Remembered<'a> {
     lookup: &'a dyn Lookup,
     contents: Answers<Content>,
@@ -23,7 +23,7 @@ impl std::fmt::Debug for Remembered<'_> {
 type Answers<T> = RefCell<BTreeMap<String, T>>;
 
 impl<'a> Remembered<'a> {
-    /// Has asked nothing yet.
+    /// Creates an empty cache.
     #[must_use]
     pub fn new(lookup: &'a dyn Lookup) -> Self {
         Self {
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts what it is asked.
+    /// Lookup that counts its calls.
     struct Counted(Cell<usize>);
 
     impl Lookup for Counted {

@@ -1,12 +1,12 @@
-//! Where in the text of a manifest a number stands, so that it can be changed without touching anything else.
+//! Position of a number in the text of a manifest, so that only the number is replaced.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-/// The place of the number of uses of an action: the last one where a name occurs twice, as readers of JSON see it.
+/// Returns the range of an action's number of uses: the last one if a name occurs twice, as JSON parsers read it.
 pub(super) fn of_uses(text: &str, action: &str) -> Option<Range<usize>> {
-    // Only text that is JSON as a whole: the walk below relies on it.
+    // Only valid JSON: the walk below relies on it.
     serde_json::from_str::<Value>(text).ok()?;
     let entry = member(text, 0..text.len(), action)?;
     let uses = member(text, entry, "uses")?;
@@ -16,7 +16,7 @@ pub(super) fn of_uses(text: &str, action: &str) -> Option<Range<usize>> {
         .then_some(uses)
 }
 
-/// The place of the last value with this name in the object that stands in a range.
+/// Returns the range of the last value with this name in the object of a range.
 fn member(text: &str, object: Range<usize>, name: &str) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let mut at = blanks(bytes, object.start);
@@ -49,7 +49,7 @@ fn blanks(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where the value that starts here ends.
+/// Returns the end of the value that starts here.
 fn value_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut at = start;
@@ -82,7 +82,7 @@ fn value_end(bytes: &[u8], start: usize) -> Option<usize> {
             _ => {
                 at += 1;
                 if depth == 0 {
-                    // A number or a word goes on to its end.
+                    // A number or a word extends to its end.
                     let ends = bytes.get(at).is_none_or(|next| {
                         matches!(next, b',' | b'}' | b']') || next.is_ascii_whitespace()
                     });

@@ -1,34 +1,34 @@
-//! The targets, one row each. The formats are those of the agents' own documents of autumn 2026.
+//! The targets, one row each. The formats follow the agents' own documents of autumn 2026.
 
 use super::Words;
 
-/// For which agent, and in which form.
+/// Agent and form of an export.
 #[derive(Debug)]
 pub struct Target {
-    /// The name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
     /// One sentence for the help.
     pub about: &'static str,
     /// Path of a role's file; `{}` is the slug.
     pub path: &'static str,
-    /// The file of the user's in which each role gets a section.
+    /// File of the user in which each role gets a section.
     pub section: Option<&'static str>,
-    /// Whether the file is TOML; else Markdown with front matter.
+    /// Set if the file is TOML; else it is Markdown with front matter.
     pub(super) is_toml: bool,
-    /// Whether names follow the Agent Skills standard.
+    /// Set if names follow the Agent Skills standard.
     pub(super) has_standard_names: bool,
-    /// Longest description, in characters.
+    /// Limit of a description, in characters.
     pub(super) max_description: usize,
-    /// The head, line by line.
+    /// Lines of the head.
     pub(super) lines: &'static [Line],
-    /// Path and text of files that are needed once; `{hash}` is the place of the hash.
+    /// Path and text of files that are needed once; `{hash}` is replaced by the hash.
     pub(super) companions: &'static [(&'static str, &'static str)],
 }
 
 /// A line of a head.
 #[derive(Debug)]
 pub(super) enum Line {
-    /// The same for every role.
+    /// A line that is the same for every role.
     Fixed(&'static str),
     /// `name`, the slug.
     Slug,
@@ -38,7 +38,7 @@ pub(super) enum Line {
     /// `initialPrompt`, for roles that start by themselves.
     InitialPrompt,
     Tools(Words),
-    /// The line for a strong model, and the one for a fast model.
+    /// The line for a strong model, and the line for a fast model.
     Model(&'static str, &'static str),
 }
 

@@ -1,4 +1,5 @@
-//! Every target for nasty texts and for the shipped roles; every head is parsed again by a reader of its format.
+//! Every target with difficult texts and with the shipped roles; every head is parsed again by a parser of its
+//! format.
 
 use std::path::Path;
 
@@ -34,7 +35,7 @@ fn fields(text: &str) -> Fields {
     }
 }
 
-/// Reads description and instructions back, as the agent would.
+/// Parses description and instructions, as the agent would.
 fn read(target: &Target, text: &str) -> (String, String) {
     if target.is_toml {
         let table: toml::Table = text.parse().unwrap_or_else(|_| panic!("{text}"));
@@ -136,7 +137,7 @@ fn every_shipped_role_fits_every_target() {
     assert_eq!((draft.roles().len(), hinted), (11, 10));
 }
 
-/// The head below the mark, and what is lost, per target.
+/// Compares the head below the mark, and the lost parts, per target.
 #[test]
 fn heads_and_losses_are_those_of_the_target() {
     let fields = Fields {

@@ -1,4 +1,4 @@
-//! From a bundle into the workspace: what is new, what is there already, what is called alike.
+//! Import from a bundle into the workspace: new roles, existing ones, and name conflicts.
 
 use std::collections::BTreeSet;
 
@@ -9,55 +9,55 @@ use crate::installed::{Content, Installed, Source};
 use crate::model_config;
 use crate::strict::is_safe;
 
-/// The last number that is tried behind a name.
+/// Largest number that is appended to a name.
 const MAX_NUMBER: u32 = 999;
 
-/// What to do with a role whose name is taken.
+/// Handling of a role whose name is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
-    /// Leave it out.
+    /// Skip it.
     Skip,
-    /// Number it: ` (2)`, ` (3)` and so on.
+    /// Append a number: ` (2)`, ` (3)` and so on.
     Rename,
 }
 
-/// What to import.
+/// Scope and options of an import.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The bundle.
+    /// Id of the bundle.
     pub bundle: &'a str,
-    /// The language.
+    /// Language code.
     pub language: &'a str,
-    /// Roles of it; none means all.
+    /// Slugs of the roles; empty for all.
     pub slugs: &'a [String],
-    /// When a name is taken.
+    /// Handling of a taken name.
     pub conflict: Conflict,
-    /// Whether models are taken.
+    /// Handling of model settings.
     pub models: Models,
 }
 
-/// A role that is new.
+/// An imported role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Created {
-    /// Its slug.
+    /// Slug of the role.
     pub slug: String,
-    /// The catalog's name.
+    /// Name in the catalog.
     pub name: String,
-    /// The name that it got instead.
+    /// New name, if that was taken.
     pub renamed_to: Option<String>,
 }
 
-/// Why a role was left out.
+/// Reason that a role was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
-    /// The same slug in the same language is there.
+    /// The same slug in the same language is installed.
     AlreadyInstalled,
     /// Another role has its name.
     NameConflict,
 }
 
 impl Skip {
-    /// Stable name, as used in JSON.
+    /// Returns the stable name for JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -67,41 +67,41 @@ impl Skip {
     }
 }
 
-/// A role that was left out.
+/// A skipped role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Its slug.
+    /// Slug of the role.
     pub slug: String,
-    /// The catalog's name.
+    /// Name in the catalog.
     pub name: String,
-    /// Why.
+    /// Reason that it was skipped.
     pub reason: Skip,
 }
 
-/// A model that a role asks for.
+/// Model that a role requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The role.
+    /// Slug of the role.
     pub slug: String,
-    /// As one line of JSON.
+    /// Settings as one line of JSON.
     pub model_config: String,
 }
 
-/// What came of it.
+/// Result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Import {
-    /// In the order of the file.
+    /// Imported roles, in the order of the file.
     pub created: Vec<Created>,
-    /// In the order of the file.
+    /// Skipped roles, in the order of the file.
     pub skipped: Vec<Skipped>,
-    /// Slug and what is wrong.
+    /// Slugs with their errors.
     pub errors: Vec<(String, String)>,
-    /// Models that created roles ask for, taken or not.
+    /// Models that imported roles request, used or not.
     pub offers: Vec<Offer>,
 }
 
 impl Import {
-    /// How many got another name.
+    /// Returns the number of renamed roles.
     #[must_use]
     pub fn renamed(&self) -> usize {
         let renamed = self.created.iter().filter(|one| one.renamed_to.is_some());
@@ -109,21 +109,21 @@ impl Import {
     }
 }
 
-/// Why a role could not be stored.
+/// Reason that a role could not be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotStored {
-    /// Somebody installed the same slug and language meanwhile.
+    /// Another process installed the same slug and language meanwhile.
     AlreadyInstalled,
-    /// Somebody took the name meanwhile.
+    /// Another process took the name meanwhile.
     NameTaken,
-    /// Anything else.
+    /// Any other error.
     Failed(String),
 }
 
 /// Imports roles one after another; one that fails does not stop the others.
 ///
 /// # Errors
-/// The bundle cannot be had in that language, or no name is free; what was stored before stays.
+/// Fails if the bundle is not available in that language, or no name is free; roles that were stored before stay.
 pub fn import(
     contents: &Contents,
     installed: &[Installed],
@@ -230,7 +230,8 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// What to store, and the other name that it got; `None` when it is skipped or unfit, which is then noted.
+    /// Returns the content to store, and the new name; `None` if the role is skipped or invalid, which is then
+    /// recorded.
     fn accepted(
         &mut self,
         slug: &str,

@@ -1,11 +1,11 @@
-//! The published tables of import and update, and the limits that we add.
+//! The published tables of import and update, and our additional limits.
 
 use super::*;
 use crate::catalog::Draft;
 use crate::installed::{Installed, Source};
 use crate::source::{File, Sources};
 
-/// A catalog of one bundle, `general`, in English.
+/// Returns a catalog of one bundle, `general`, in English.
 fn catalog(version: &str, roles: &str) -> Draft {
     let index = format!(
         "schemaVersion: 1\nbundles: [{{ id: general, name: {{}}, languages: [en], roles: [{version}] }}]"
@@ -52,7 +52,7 @@ fn ask<'a>(slugs: &'a [String], conflict: Conflict) -> Request<'a> {
     }
 }
 
-/// Imports, and answers `created,skipped,renamed`, what was stored, and all.
+/// Imports, and returns `created,skipped,renamed`, the stored roles, and the whole result.
 fn run(
     draft: &Draft,
     installed: &[Installed],
@@ -173,7 +173,7 @@ fn unknown_slugs_are_errors_and_the_order_is_that_of_the_file() {
     assert_eq!(done.errors, [error.clone(), error]);
 }
 
-/// Storing `a` fails in this way; `b` is stored.
+/// Imports with this failure when `a` is stored; `b` is stored.
 fn with_failure(failure: &NotStored) -> Import {
     let draft = catalog(TWO, TWO_ROLES);
     let done = import(draft.claims(), &[], ask(&[], Conflict::Skip), &mut |role| {
@@ -313,7 +313,7 @@ fn updated(
     update(draft.claims(), role, others, policy)
 }
 
-/// Expects that nothing changes, and why.
+/// Expects that nothing changes, with this reason.
 fn stays(draft: &Draft, role: &Installed, reason: &str) {
     match updated(draft, role, &[], false) {
         Ok(Update::Unchanged(found)) => assert_eq!(found.name(), reason),

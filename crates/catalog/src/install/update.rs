@@ -1,25 +1,26 @@
-//! From an older version to the catalog's: only what the catalog owns changes, and never what a person edited.
+//! Update from an older version to the catalog's: only values of the catalog change, and never those that a person
+//! edited.
 
 use super::{Models, Unavailable, content, folded, offered};
 use crate::browse;
 use crate::contents::Contents;
 use crate::installed::{Installed, Source};
 
-/// Why nothing was changed.
+/// Reason that nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The catalog has no such role any more.
+    /// The catalog no longer has the role.
     NotInCatalog,
-    /// There is nothing newer.
+    /// There is no newer version.
     UpToDate,
     /// The bundle does not offer the language.
     LanguageUnavailable,
-    /// A person edited the role, and nobody said to overwrite that.
+    /// A person edited the role, and overwriting was not requested.
     LocalEdits,
 }
 
 impl Reason {
-    /// Stable name, as used in JSON.
+    /// Returns the stable name for JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,47 +32,47 @@ impl Reason {
     }
 }
 
-/// What an update may do.
+/// Options of an update.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
-    /// Whether edits of a person are overwritten.
+    /// Set if edits of a person are overwritten.
     pub overwrite: bool,
-    /// Whether models are taken; else the role keeps the one it has.
+    /// Handling of model settings; if ignored, the role keeps its own.
     pub models: Models,
 }
 
-/// What came of it.
+/// Result of an update.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Update {
-    /// Store this instead.
+    /// The role must be stored.
     Updated {
-        /// The version before.
+        /// Version before.
         from: f64,
-        /// The version now.
+        /// Version after.
         to: f64,
-        /// The role with it.
+        /// The updated role.
         role: Box<Installed>,
     },
-    /// Nothing to store.
+    /// The role is unchanged.
     Unchanged(Reason),
 }
 
-/// Why an update could not be worked out.
+/// Reason that an update failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UpdateError {
-    /// A person wrote the role; no catalog has it.
+    /// A person wrote the role; it is not from a catalog.
     NoSource,
     /// The catalog cannot be read.
     Unavailable(Unavailable),
-    /// The new content is beyond a limit.
+    /// The new content exceeds a limit.
     Unfit(String),
 }
 
-/// Works out the update of `role`. `others` are all other roles, for their names.
+/// Updates `role`. `others` are all other roles, for their names.
 ///
 /// # Errors
-/// See [`UpdateError`].
+/// Fails as listed in [`UpdateError`].
 pub fn update<'o>(
     contents: &Contents,
     role: &Installed,
@@ -84,7 +85,7 @@ pub fn update<'o>(
         return unchanged(Reason::NotInCatalog);
     };
     let to = version.unwrap_or(1.0);
-    // Written so that a version that is no number is never newer.
+    // Written so that a version that is not a number is never newer.
     let is_newer = to > source.version;
     if !is_newer {
         return unchanged(Reason::UpToDate);

@@ -1,28 +1,28 @@
-//! Which keys of a map are the same.
+//! Equality of the keys of a map.
 
 use std::collections::BTreeSet;
 
-/// From so many keys on, a sorted set is faster than looking at each.
+/// Number of keys from which a sorted set is faster than a linear search.
 const MANY: usize = 16;
 
-/// A key by its value: `1` and `1.0` are the same, `1` and `"1"` are not.
+/// Key by its value: `1` and `1.0` are equal, `1` and `"1"` are not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key<'t> {
     Null,
     Bool(bool),
-    /// The bits of a number that is not NaN, which is not even itself.
+    /// Bits of a number that is not NaN, because NaN does not equal itself.
     Number(u64),
     Text(&'t str),
 }
 
 impl Key<'_> {
     pub(super) fn number(number: f64) -> Option<Self> {
-        // Adding zero makes one of the two zeros.
+        // Adding zero normalises negative zero.
         (!number.is_nan()).then(|| Self::Number((number + 0.0).to_bits()))
     }
 }
 
-/// The first key that was there before.
+/// Returns the first key that occurred before.
 pub(super) fn second_time<P: Copy>(keys: &[(Key<'_>, P)]) -> Option<P> {
     let mut seen = BTreeSet::new();
     let mut numbered = keys.iter().enumerate();

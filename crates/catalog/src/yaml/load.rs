@@ -1,6 +1,6 @@
-//! Events of the parser into values: limits, duplicate keys, anchors and aliases.
+//! Conversion of the parser's events to values: limits, duplicate keys, anchors and aliases.
 //!
-//! The syntax is the parser crate's business; what a scalar means is [`super::scalar`]'s.
+//! The parser crate handles the syntax; [`super::scalar`] interprets scalars.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{
     Remark, Source, scalar,
 };
 
-/// Reads and keeps the text.
+/// Parses and keeps the text.
 pub(super) fn load(bytes: Vec<u8>) -> Result<Document, Box<Broken>> {
     let text = match String::from_utf8(bytes) {
         Ok(text) if text.len() <= MAX_BYTES => text,
@@ -29,7 +29,7 @@ pub(super) fn load(bytes: Vec<u8>) -> Result<Document, Box<Broken>> {
     }
 }
 
-/// Reads and keeps the text only when it is broken.
+/// Parses and keeps the text only if it is broken.
 pub(super) fn load_values(bytes: &[u8]) -> Result<Document, Box<Broken>> {
     if bytes.len() > MAX_BYTES {
         let what = format!("the file has {} bytes, more than {MAX_BYTES}", bytes.len());
@@ -40,7 +40,7 @@ pub(super) fn load_values(bytes: &[u8]) -> Result<Document, Box<Broken>> {
             what: "the text is not UTF-8".to_owned(),
             offset: error.valid_up_to(),
         };
-        // The place stays right when the rest is shown as far as it is text.
+        // The position stays right if invalid bytes behind it are replaced.
         broken(String::from_utf8_lossy(bytes).into_owned(), error)
     })?;
     let loader = Loader::read(text).map_err(|error| broken(text.to_owned(), error))?;
@@ -56,22 +56,22 @@ fn broken(text: String, error: Remark) -> Box<Broken> {
 struct Frame {
     node: NodeId,
     is_map: bool,
-    /// Column of a block, counted from 0; what is in it stands farther right. `None` in brackets.
+    /// Column of a block, counted from 0, to the left of its content. `None` in brackets.
     indent: Option<usize>,
-    /// Where its members begin among the pending ones.
+    /// Index of its first member among the pending ones.
     first: usize,
     anchor: usize,
     load: Load,
 }
 
-/// What one more use of a value costs.
+/// Cost of one more use of a value.
 #[derive(Clone, Copy, Default)]
 struct Load {
-    /// Values and bytes of text, aliases followed.
+    /// Number of values and bytes of text, with aliases expanded.
     size: u64,
-    /// How often the most repeated scalar of it stands there; 0 for an empty collection.
+    /// Occurrences of its most repeated scalar; 0 for an empty collection.
     repeats: u64,
-    /// Collections inside each other.
+    /// Depth of its collections.
     depth: usize,
 }
 
@@ -85,16 +85,16 @@ impl Load {
 
 struct Anchor {
     node: NodeId,
-    /// Uses so far, the anchored value itself included.
+    /// Number of uses so far, the anchored value itself included.
     uses: u64,
     /// `None` while the value is still open.
     load: Option<Load>,
 }
 
 struct Loader<'t> {
-    /// All of it.
+    /// The whole text.
     text: &'t str,
-    /// Bytes of a byte order mark; the parser counts from behind it.
+    /// Length of a byte order mark; the parser counts from behind it.
     base: usize,
     nodes: Vec<Raw>,
     members: Vec<NodeId>,
@@ -145,7 +145,7 @@ impl<'t> Loader<'t> {
         Ok(())
     }
 
-    /// A file without a document reads as null.
+    /// Builds the document. A file without a document is null.
     fn into_document(mut self) -> Document {
         let root = self.root.unwrap_or(NodeId(0));
         if self.root.is_none() {
@@ -172,7 +172,7 @@ impl<'t> Loader<'t> {
                 if self.documents > 1 {
                     return Err(self.wrong(span, "a second document begins here; a file holds one"));
                 }
-                // With another version words such as `yes` would change their meaning.
+                // In another version, words such as `yes` have another meaning.
                 if version.is_some_and(|version| (version.major, version.minor) != (1, 2)) {
                     return Err(self.wrong(span, "the file asks for a YAML version other than 1.2"));
                 }
@@ -188,7 +188,7 @@ impl<'t> Loader<'t> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
             Event::Alias(anchor) => self.alias(anchor, span)?,
-            // Stream marks and presentation; the option keeps unresolved aliases an error of the parser.
+            // Stream marks and presentation; with the option, unresolved aliases stay an error of the parser.
             _ => {}
         }
         Ok(())
@@ -235,7 +235,7 @@ impl<'t> Loader<'t> {
         self.place(node, load, span)
     }
 
-    /// A core tag forces its type where the text allows it; any other tag leaves text and is remarked upon.
+    /// Applies a tag: a core tag forces its type if the text allows it; any other tag gives text and a warning.
     fn tagged<'s>(&mut self, text: &'s str, tag: &Tag, span: &Span) -> Kind<'s> {
         let plain = || scalar::resolve(text);
         let found = match tag.core_suffix() {
@@ -301,7 +301,8 @@ impl<'t> Loader<'t> {
         Ok(())
     }
 
-    /// A list below its key need not be indented; the parser then points at its first item, not at a dash.
+    /// Returns the indentation of a collection. A list below its key need not be indented; the parser then points at
+    /// its first item, not at a dash.
     fn indent_of(&self, is_map: bool, span: &Span) -> usize {
         let byte = self.text.as_bytes().get(self.base + offsets(span).0);
         let parent = self.frames.last().and_then(|frame| frame.indent);
@@ -367,7 +368,7 @@ impl<'t> Loader<'t> {
         self.place(node, load, span)
     }
 
-    /// Puts a finished value where it belongs: into the open collection, or at the root.
+    /// Adds a finished value to the open collection, or sets it as the root.
     fn place(&mut self, node: NodeId, load: Load, span: &Span) -> Result<(), Remark> {
         let Some(frame) = self.frames.last_mut() else {
             self.root = Some(node);
@@ -382,8 +383,8 @@ impl<'t> Loader<'t> {
         Ok(())
     }
 
-    /// Quotes and brackets that go over several lines stay to the right of the block they are in; otherwise a forgotten
-    /// quote would swallow the keys that follow. The parser is more forgiving. A closing bracket may stand below its key.
+    /// Refuses quotes and brackets over several lines that are not to the right of their block; otherwise a forgotten
+    /// quote would swallow the keys that follow. The parser is more tolerant. A closing bracket may be below its key.
     fn refuse_outdented(&self, start: usize, end: usize, is_brackets: bool) -> Result<(), Remark> {
         let Some(indent) = self.frames.last().and_then(|frame| frame.indent) else {
             return Ok(());
@@ -483,13 +484,13 @@ impl<'t> Loader<'t> {
     }
 }
 
-/// Byte offsets of a span; the parser has them for every text that it is given whole.
+/// Returns the byte offsets of a span; the parser has them for every text that it gets as a whole.
 fn offsets(span: &Span) -> (usize, usize) {
     span.byte_range()
         .map_or((0, 0), |range| (range.start, range.end))
 }
 
-/// Lengths stay below [`MAX_BYTES`] and a small multiple of it.
+/// Converts a length, which is at most a small multiple of [`MAX_BYTES`].
 fn short(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

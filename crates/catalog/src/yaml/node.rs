@@ -1,10 +1,10 @@
-//! One value of a document, as a cursor into it. Aliases are followed silently; the place stays that of the alias.
+//! Cursor to one value of a document. Aliases are followed implicitly; the position stays that of the alias.
 
 use std::ops::Range;
 
 use super::{Document, Position, scalar};
 
-/// Names a value of a document without borrowing it.
+/// Id of a value of a document, which does not borrow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeId(pub(super) u32);
 
@@ -27,7 +27,7 @@ impl Stretch {
     }
 }
 
-/// How a value is kept.
+/// Stored form of a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw {
     pub(super) span: Stretch,
@@ -46,7 +46,7 @@ pub(super) enum RawValue {
     Alias(NodeId),
 }
 
-/// How a value is written, for those who edit it.
+/// Notation of a value, for edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A scalar without quotes.
@@ -61,22 +61,22 @@ pub enum Style {
     Folded,
     /// `[…]` or `{…}`.
     Flow,
-    /// A list with dashes, or a map with one key a line.
+    /// A list with dashes, or a map with one key per line.
     Block,
     /// `*name`.
     Alias,
 }
 
-/// What a value is.
+/// Type and content of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind<'d> {
-    /// Nothing, `~` or `null`.
+    /// An empty value, `~` or `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// Any number; infinite and NaN too.
+    /// Any number, also infinite and NaN.
     Number(f64),
-    /// Everything else without members.
+    /// Any other scalar.
     Text(&'d str),
     /// A sequence; see [`Node::items`].
     List,
@@ -84,7 +84,7 @@ pub enum Kind<'d> {
     Map,
 }
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'d> {
     document: &'d Document,
@@ -96,13 +96,13 @@ impl<'d> Node<'d> {
         Self { document, id }
     }
 
-    /// Its name, to find it again with [`Document::node`].
+    /// Returns its id for [`Document::node`].
     #[must_use]
     pub fn id(self) -> NodeId {
         self.id
     }
 
-    /// What it is.
+    /// Returns its type and content.
     #[must_use]
     pub fn kind(self) -> Kind<'d> {
         match self.resolved() {
@@ -120,25 +120,25 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// Whether it is null.
+    /// Returns `true` if it is null.
     #[must_use]
     pub fn is_null(self) -> bool {
         matches!(self.kind(), Kind::Null)
     }
 
-    /// Whether it is a list.
+    /// Returns `true` if it is a list.
     #[must_use]
     pub fn is_list(self) -> bool {
         matches!(self.kind(), Kind::List)
     }
 
-    /// Whether it is a map.
+    /// Returns `true` if it is a map.
     #[must_use]
     pub fn is_map(self) -> bool {
         matches!(self.kind(), Kind::Map)
     }
 
-    /// The text, when it is text.
+    /// Returns the text, if it is text.
     #[must_use]
     pub fn text(self) -> Option<&'d str> {
         match self.kind() {
@@ -147,7 +147,7 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// The number, when it is one.
+    /// Returns the number, if it is one.
     #[must_use]
     pub fn number(self) -> Option<f64> {
         match self.kind() {
@@ -156,7 +156,7 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// The truth value, when it is one.
+    /// Returns the boolean, if it is one.
     #[must_use]
     pub fn truth(self) -> Option<bool> {
         match self.kind() {
@@ -165,7 +165,7 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// The text or number or truth value as text; nothing for null and collections.
+    /// Returns text, a number or a boolean as text; `None` for null and collections.
     #[must_use]
     pub fn label(self) -> Option<String> {
         if self.is_null() {
@@ -174,7 +174,7 @@ impl<'d> Node<'d> {
         self.scalar_text()
     }
 
-    /// Whether it counts as nothing: null, false, 0, NaN or empty text.
+    /// Returns `true` if it is null, false, 0, NaN or an empty string.
     #[must_use]
     pub fn is_falsy(self) -> bool {
         match self.kind() {
@@ -185,7 +185,7 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// What a list holds; nothing when it is no list.
+    /// Returns the items of a list; empty for any other value.
     pub fn items(self) -> impl ExactSizeIterator<Item = Self> {
         let stretch = match self.resolved() {
             RawValue::List(stretch) => stretch.range(),
@@ -195,7 +195,7 @@ impl<'d> Node<'d> {
         members.iter().map(move |id| Self::new(self.document, *id))
     }
 
-    /// Keys and values of a map, as written; nothing when it is no map.
+    /// Returns the keys and values of a map, as written; empty for any other value.
     pub fn entries(self) -> impl ExactSizeIterator<Item = (Self, Self)> {
         let stretch = match self.resolved() {
             RawValue::Map(stretch) => stretch.range(),
@@ -209,7 +209,8 @@ impl<'d> Node<'d> {
             .map(move |[key, value]| (node(*key), node(*value)))
     }
 
-    /// The value of a key of a map. A key that is a number or null goes by its text, and the last of equals wins.
+    /// Returns the value of a key of a map. A key that is a number or null goes by its text, and the last of equals
+    /// wins.
     #[must_use]
     pub fn get(self, name: &str) -> Option<Self> {
         let mut found = None;
@@ -225,7 +226,8 @@ impl<'d> Node<'d> {
         found
     }
 
-    /// A scalar as a key of a map reads: text as it is, numbers printed, null as nothing. `None` for collections.
+    /// Returns a scalar in the form of a map's key: text as it is, numbers printed, null as an empty string. `None`
+    /// for collections.
     #[must_use]
     pub fn name(self) -> Option<String> {
         match self.kind() {
@@ -234,7 +236,7 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// A scalar as text; null is `null`. `None` for collections.
+    /// Returns a scalar as text; null is `null`. `None` for collections.
     #[must_use]
     pub fn scalar_text(self) -> Option<String> {
         match self.kind() {
@@ -246,19 +248,20 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// Where it is written, in bytes of the source. Quotes belong to it; anchors, tags and the `|` line of a block do not.
+    /// Returns its range in bytes of the source. Quotes belong to it; anchors, tags and the `|` line of a block do
+    /// not.
     #[must_use]
     pub fn span(self) -> Range<usize> {
         self.raw().map_or(0..0, |raw| raw.span.range())
     }
 
-    /// How it is written.
+    /// Returns its notation.
     #[must_use]
     pub fn style(self) -> Style {
         self.raw().map_or(Style::Plain, |raw| raw.style)
     }
 
-    /// Where it begins.
+    /// Returns its start position.
     #[must_use]
     pub fn position(self) -> Position {
         self.document.source.position(self.span().start)
@@ -268,7 +271,7 @@ impl<'d> Node<'d> {
         self.document.nodes.get(self.id.index())
     }
 
-    /// An alias never points at an alias, so that one step is enough.
+    /// Resolves an alias, which never points at an alias, so that one step is enough.
     fn resolved(self) -> RawValue {
         let value = |id: NodeId| self.document.nodes.get(id.index()).map(|raw| raw.value);
         match value(self.id) {

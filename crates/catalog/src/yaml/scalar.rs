@@ -1,10 +1,11 @@
-//! The core schema: what a plain scalar means, and how a number is printed again. Quoted scalars are text and never come here.
+//! The core schema: interpretation of plain scalars, and printing of numbers. Quoted scalars are text and are not
+//! handled here.
 
 use super::Kind;
 
-/// What an unquoted scalar is.
+/// Interprets an unquoted scalar.
 pub(super) fn resolve(text: &str) -> Kind<'_> {
-    // Most plain scalars are words; their first byte says that they are nothing else.
+    // Most plain scalars are words, recognised by their first byte.
     let Some(first) = text.bytes().next() else {
         return Kind::Null;
     };
@@ -24,12 +25,12 @@ fn word(text: &str) -> Kind<'_> {
     }
 }
 
-/// A number in one of the five notations, as the nearest double.
+/// Parses a number in one of the five notations, as the nearest double.
 pub(super) fn number(text: &str) -> Option<f64> {
     integer(text).or_else(|| float(text))
 }
 
-/// Decimal with a sign, `0o17` or `0x1F`.
+/// Parses a decimal with a sign, `0o17` or `0x1F`.
 pub(super) fn integer(text: &str) -> Option<f64> {
     if let Some(digits) = text.strip_prefix("0o") {
         return radix(digits, 8);
@@ -41,7 +42,7 @@ pub(super) fn integer(text: &str) -> Option<f64> {
     all_digits(digits).then(|| text.parse().ok()).flatten()
 }
 
-/// With a point, an exponent or both; `.inf` and `.nan`.
+/// Parses a number with a point, an exponent or both; `.inf` and `.nan`.
 pub(super) fn float(text: &str) -> Option<f64> {
     if let ".nan" | ".NaN" | ".NAN" = text {
         return Some(f64::NAN);
@@ -76,7 +77,7 @@ fn all_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Exact up to 128 bits, and near enough beyond.
+/// Parses digits of a radix; exact up to 128 bits, and approximate beyond.
 fn radix(digits: &str, radix: u32) -> Option<f64> {
     let fits = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
     if !fits {
@@ -97,8 +98,8 @@ fn radix(digits: &str, radix: u32) -> Option<f64> {
     )
 }
 
-/// A number as the format prints it: the shortest digits that read back, whole numbers without a point, an exponent
-/// from 21 digits on and below a millionth.
+/// Prints a number in the form of the format: the shortest digits that parse to the same value, whole numbers without
+/// a point, an exponent from 21 digits on and below a millionth.
 #[must_use]
 pub fn number_text(number: f64) -> String {
     if number.is_nan() {
@@ -120,7 +121,7 @@ pub fn number_text(number: f64) -> String {
     format!("{sign}{}", laid_out(&digits, exponent))
 }
 
-/// Digits with the point after the first, times ten to the exponent.
+/// Prints digits, with the point after the first, times ten to the exponent.
 fn laid_out(digits: &str, exponent: i32) -> String {
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Numbers and places, at their edges.
+//! Edge cases of numbers and positions.
 
 use super::*;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::vectors::vectors;
 
-/// Text in quotes, numbers after `#`, everything else as in JSON.
+/// Shows text in quotes, numbers after `#`, everything else as in JSON.
 fn show(node: Node<'_>) -> String {
     let text = |text: &str| Value::from(text).to_string();
     match node.kind() {
@@ -57,7 +57,7 @@ fn differences_are_known_and_have_a_reason() {
     }
 }
 
-/// Expects the error at this place.
+/// Expects the error at this position.
 fn check_error(yaml: &str, line: usize, column: usize, words: &str) {
     let broken = Document::parse(yaml.as_bytes().to_vec()).unwrap_err();
     let position = broken.source.position(broken.error.offset);
@@ -98,7 +98,7 @@ fn text_that_is_not_utf8_is_refused_with_its_place() {
     assert_eq!(position, Position { line: 2, column: 4 });
 }
 
-/// Expects the value of key `a` to be written exactly so.
+/// Expects the value of key `a` to have exactly this notation.
 fn check_span(yaml: &str, written: &str, style: Style) {
     let document = Document::parse(yaml.as_bytes().to_vec()).unwrap();
     let node = document.root().get("a").unwrap();

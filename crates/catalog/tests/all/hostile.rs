@@ -1,4 +1,4 @@
-//! Text that means harm: refused, and quickly. No limit here is a matter of timing; each is a count.
+//! Hostile text: refused, and quickly. No limit here depends on timing; each is a count.
 
 use catalog::catalog::{Catalog, Draft};
 use catalog::source::{File, Sources};
@@ -12,7 +12,7 @@ fn is_fine(text: String) -> bool {
     Document::parse(text.into_bytes()).is_ok()
 }
 
-/// `a` anchors `value`, `b` lists that many aliases.
+/// Returns a text in which `a` anchors `value` and `b` lists that many aliases.
 fn aliased(value: &str, uses: usize) -> String {
     format!("a: &x {value}\nb: [{}]\n", "*x, ".repeat(uses))
 }
@@ -52,7 +52,7 @@ fn a_long_text_may_not_be_repeated_into_a_flood() {
 fn aliases_do_not_nest_deeper_than_brackets_may() {
     let nest =
         |inner: &str, depth: usize| format!("{}{inner}{}", "[".repeat(depth), "]".repeat(depth));
-    // Empty lists weigh nothing, so that only the depth stops this.
+    // Empty lists have no size, so that only the depth stops this.
     let mut chain = format!("- &a0 {}\n", nest("", 20));
     for level in 1..2_000 {
         let inner = format!("*a{}", level - 1);

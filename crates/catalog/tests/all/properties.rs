@@ -1,4 +1,4 @@
-//! What must hold for any text: the hashed form is JSON of the same fields, and damage never panics.
+//! Invariants for any text: the hashed form is JSON of the same fields, and damage never panics.
 
 use catalog::canonical;
 use catalog::catalog::{Draft, Rigour};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{records, run, sources};
 use crate::vectors::base;
 
-/// Any text, also that which JSON escapes.
+/// Generates any text, including characters that JSON escapes.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
@@ -21,7 +21,7 @@ fn field() -> impl Strategy<Value = Option<String>> {
     proptest::option::of(text())
 }
 
-/// JSON is YAML, except for two characters that YAML wants escaped.
+/// Returns JSON as YAML, which requires two more escapes.
 fn as_yaml(value: &Value) -> Vec<u8> {
     let escape = |c: char| match c {
         '\u{7F}'..='\u{9F}' | '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}' => {

@@ -1,4 +1,4 @@
-//! Every published case through the library: exit, problems, lock bytes, and what a server would refuse.
+//! Every published case through the library: exit, problems, lock bytes, and the refusals of a server.
 
 use catalog::canonical;
 use catalog::catalog::{Catalog, Rigour};

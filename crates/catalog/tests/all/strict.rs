@@ -1,4 +1,4 @@
-//! The strict check and the tombstones: what the published check lets through, one slip at a time.
+//! The strict check and the tombstones: mistakes that the published check accepts, one at a time.
 
 use catalog::catalog::Rigour;
 use catalog::source::{INDEX, LOCK, TOMBSTONES};
@@ -15,7 +15,7 @@ fn replace(files: &mut Files, file: &str, find: &str, with: &str) {
     files.insert(file.to_owned(), text.replacen(find, with, 1).into_bytes());
 }
 
-/// The published catalog without the field that the format does not have.
+/// Returns the published catalog without the field that the format does not have.
 fn base() -> Files {
     let mut files = vectors::base();
     let file = "bundles/night-harbour/en.yaml";
@@ -28,7 +28,7 @@ fn base() -> Files {
     files
 }
 
-/// Makes one slip, records what can be recorded, and expects the strict check to find exactly this.
+/// Makes one mistake, records the catalog if possible, and expects exactly these problems from the strict check.
 fn check(file: &str, find: &str, with: &str, expected: &Value) {
     let mut files = base();
     replace(&mut files, file, find, with);
@@ -167,7 +167,7 @@ fn odd_versions_and_ids_are_found() {
     assert!(found.contains(&"duplicate_bundle_id".to_owned()));
 }
 
-/// Classes of the strict check.
+/// Returns the classes of the strict check.
 fn strict_classes(files: &mut Files) -> Vec<String> {
     let found = run(files, false, Rigour::Strict);
     let found = found["failures"].as_array().unwrap().iter();
@@ -176,7 +176,7 @@ fn strict_classes(files: &mut Files) -> Vec<String> {
         .collect()
 }
 
-/// Drops `tide-clerk` from the index and both files.
+/// Removes `tide-clerk` from the index and both files.
 fn without_tide_clerk(files: &Files) -> Files {
     let mut files = files.clone();
     replace(
@@ -212,7 +212,7 @@ fn a_role_that_comes_back_changed_needs_a_higher_version() {
     assert!(
         tombstones.starts_with("{\n  \"tide-clerk\": {\n    \"version\": 2,\n    \"hash\": \"881a")
     );
-    // It comes back with another text, and the published way records it as new.
+    // It comes back with another text, and the published tool records it as new.
     for file in [LOCK, TOMBSTONES] {
         files.insert(file.to_owned(), pruned[file].clone());
     }
@@ -230,7 +230,7 @@ fn a_role_that_comes_back_changed_needs_a_higher_version() {
     assert_eq!(refused["failures"][0]["class"], "readded_not_bumped");
     assert_eq!(run(&mut files, true, Rigour::Published)["exit"], 0);
     assert_eq!(strict_classes(&mut files), ["readded_not_bumped"]);
-    // A higher version is what was missing; the tombstone is then of no more use.
+    // A higher version was missing; the tombstone is then no longer needed.
     replace(
         &mut files,
         INDEX,
@@ -264,7 +264,7 @@ fn a_version_that_was_lowered_is_remembered() {
         ["version_drift", "version_lowered"]
     );
     assert_eq!(run(&mut files.clone(), true, Rigour::Strict)["exit"], 1);
-    // The published way lowers it; edit and raise back would then look like a proper change.
+    // The published tool lowers it; edit and raise back would then look like a proper change.
     run(&mut files, true, Rigour::Published);
     assert_eq!(strict_classes(&mut files), ["version_lowered"]);
     replace(&mut files, EN, "Folded text", "Other text");

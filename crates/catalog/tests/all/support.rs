@@ -1,4 +1,4 @@
-//! The library's answer to a catalog of bytes, in the words of the vectors.
+//! The library's answer to a catalog of bytes, in the format of the vectors.
 
 use catalog::catalog::{Damaged, Draft, Records, Rigour};
 use catalog::lock::Lock;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::vectors::Files;
 
-/// The YAML files as the library takes them.
+/// Returns the YAML files as sources for the library.
 pub(crate) fn sources(files: &Files) -> Sources {
     let file = |path: &str| {
         files
@@ -33,7 +33,7 @@ pub(crate) fn records(files: &Files) -> Records {
     }
 }
 
-/// Checks or refreshes, writes a new lock into `files`, and answers as the vectors do.
+/// Checks or refreshes, writes a new lock into `files`, and returns the answer in the format of the vectors.
 pub(crate) fn run(files: &mut Files, refresh: bool, rigour: Rigour) -> Value {
     let draft = Draft::read(sources(files));
     let records = records(files);

@@ -1,6 +1,6 @@
-//! The published vectors as values: a catalog of bytes, the operations of a case, what a case expects.
+//! The published vectors as values: a catalog of bytes, the operations of a case, its expectation.
 //!
-//! The tests of the binary use this file too; it knows nothing of the library.
+//! The tests of the binary use this file too; it does not use the library.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use serde_json::Value;
 /// Bytes by path, from the catalog's root.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// `tests/vectors`, wherever the test program stands.
+/// Returns `tests/vectors`, independent of the test program's location.
 pub(crate) fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../catalog/tests/vectors")
 }
 
-/// The valid catalog.
+/// Returns the valid catalog.
 pub(crate) fn base() -> Files {
     let root = vectors().join("catalog");
     let paths = [
@@ -33,14 +33,14 @@ pub(crate) fn base() -> Files {
         .collect()
 }
 
-/// All cases of `mutations.json`.
+/// Returns all cases of `mutations.json`.
 pub(crate) fn cases() -> Vec<Value> {
     let text = std::fs::read(vectors().join("mutations.json")).unwrap();
     let all: Value = serde_json::from_slice(&text).unwrap();
     all["cases"].as_array().unwrap().clone()
 }
 
-/// Does what a case says to the catalog.
+/// Applies the operations of a case to the catalog.
 pub(crate) fn apply(files: &mut Files, ops: &Value) {
     for op in ops.as_array().unwrap() {
         let text = |key: &str| op[key].as_str().unwrap().to_owned();
@@ -66,7 +66,7 @@ pub(crate) fn apply(files: &mut Files, ops: &Value) {
     }
 }
 
-/// What a case expects of an answer. The reference reports a YAML error of a language file twice, we once.
+/// Returns the expectation of a case. The reference reports a YAML error of a language file twice, we once.
 pub(crate) fn expected(case: &Value) -> Value {
     let mut expect = case["expect"].as_object().unwrap().clone();
     expect.remove("lock_after");

@@ -1,4 +1,4 @@
-//! The order of the questions: gate, governance, approval, advice; and what is recorded.
+//! The order of the checks (gate, governance, approval, advice), and the record of each.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -242,10 +242,10 @@ fn an_approval_binds_exactly_this_act() {
         assert!(decision.verdict >= Verdict::Ask, "{tried}");
         assert!(!decision.approved, "{tried}");
     }
-    // What is opaque is bound by its whole text.
+    // An opaque command is bound by its whole text.
     assert_eq!(approve("$X y", "$X y").verdict, Verdict::Allow);
     assert_eq!(approve("$X y", "$X z").verdict, Verdict::Ask);
-    // What is protected is not for the taking.
+    // A protected thing cannot be approved.
     assert_eq!(
         approve("rm -rf .role-os", "rm -rf .role-os").verdict,
         Verdict::Deny

@@ -1,4 +1,4 @@
-//! Assignments, `declare` and its kin, and variables whose value some program runs.
+//! Assignments, `declare` and similar builtins, and variables whose value a program executes.
 
 use shell::ir::{Argument, Assigned, Assignment, Piece, Word};
 use shell::value::{HOLE, has_hole, joined, unknown};
@@ -9,24 +9,24 @@ use protection::Touch;
 use super::state::{Elements, Reads, Stored};
 use super::{Evaluator, Outcome};
 
-/// Ends of the names of variables whose value some program runs.
+/// Suffixes of the names of variables whose value a program executes.
 const ENDINGS: &[&str] = names!(
     "EDITOR PAGER COMMAND LESSOPEN LESSCLOSE ASKPASS EXTERNAL_DIFF GIT_SSH BROWSER VISUAL RSH CONNECT_PROG WRAPPER \
     LINKER RUNNER FCEDIT PRELOAD LD_AUDIT INSERT_LIBRARIES"
 );
 
-/// Variables whose value is code, or options by which a program runs some.
+/// Variables whose value is code, or options by which a program executes code.
 const OPTIONS: &[&str] = names!(
     "GOFLAGS MAKEFLAGS TAR_OPTIONS PERL5OPT RUBYOPT NODE_OPTIONS PERL5DB LESS PS0 PS1 PS4 PYTHONBREAKPOINT \
     GIT_PROXY_COMMAND CC CXX RUSTC RUSTDOC SHELL"
 );
 
-/// Variables that name a file or a directory from which a program takes code.
+/// Variables that name a file or a directory from which a program loads code.
 const SOURCES: &[&str] = names!(
     "BASH_ENV ENV PYTHONSTARTUP MAKEFILES GIT_EXEC_PATH GIT_TEMPLATE_DIR ZDOTDIR PYTHONHOME"
 );
 
-/// Programs that people name in such variables, and that only show, edit, compile or connect.
+/// Programs that users name in such variables, and that only show, edit, compile or connect.
 const ORDINARY: &[&str] = names!(
     "true false cat : less more most delta bat batcat vim vi nvim nano emacs emacsclient code subl micro hx firefox \
     chrome chromium open xdg-open ccache sccache gcc g++ cc c++ clang clang++ mold lld rustc ssh bash sh zsh fish \
@@ -62,7 +62,7 @@ impl Evaluator<'_> {
         self.assigned(name);
     }
 
-    /// Notes what a variable gets whose attributes make more of it than a text: a number is computed, and a name is
+    /// Handles the value of a variable whose attributes change its meaning: a number is computed, and a reference is
     /// written through.
     pub(crate) fn given(&mut self, name: &str, text: &str) {
         let reads = self.state.variables.get(name).map(|old| old.reads);
@@ -139,7 +139,7 @@ impl Evaluator<'_> {
         elements
     }
 
-    /// `X=1` where it is a word of a program.
+    /// Returns the text of `X=1` as an argument of a program.
     pub(crate) fn assignment_text(&mut self, assignment: &Assignment) -> String {
         let text = match &assignment.value {
             Assigned::Scalar(word) => self.value(word),
@@ -149,7 +149,7 @@ impl Evaluator<'_> {
         format!("{}{plus}={text}", assignment.name)
     }
 
-    /// Variables whose value is run by the shell or by programs that it starts.
+    /// Handles variables whose value is executed by the shell or by programs that it starts.
     pub(crate) fn assigned(&mut self, name: &str) {
         if name == "PATH" {
             self.world.note_path(
@@ -175,7 +175,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether a value is more than a program that only shows, edits, compiles or connects.
+    /// Returns `true` if a value is more than a program that only shows, edits, compiles or connects.
     fn runs_value(&mut self, name: &str, text: &str) -> bool {
         let mut words = text.split_whitespace();
         let first = words.next().unwrap_or_default();
@@ -210,7 +210,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `declare`, `export`, `local`, `readonly`: assignments as words.
+    /// Evaluates `declare`, `export`, `local`, `readonly`: assignments as arguments.
     pub(crate) fn declare(&mut self, name: &str, words: &[Argument]) -> Outcome {
         let mut flags = String::from(if name == "readonly" { "r" } else { "" });
         let mut shows = words.is_empty();
@@ -240,7 +240,8 @@ impl Evaluator<'_> {
         Outcome::quiet(Some(true))
     }
 
-    /// One word of `declare` that the parser does not take for an assignment. Returns `true` if something is shown.
+    /// Evaluates one argument of `declare` that the parser does not take for an assignment. Returns `true` if
+    /// something is shown.
     fn declare_text(&mut self, text: &str, flags: &mut String, name: &str) -> bool {
         if let Some(more) = text.strip_prefix('-') {
             flags.push_str(more);
@@ -312,7 +313,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether a command declares variables.
+/// Returns `true` if a command declares variables.
 pub(crate) fn declares(name: &str) -> bool {
     matches!(
         name,
@@ -320,7 +321,7 @@ pub(crate) fn declares(name: &str) -> bool {
     )
 }
 
-/// A command that declares variables as its words stand there: its name, and what it declares.
+/// Returns the name and the arguments of a command that declares variables as written.
 pub(crate) fn declaration(words: &[Argument]) -> Option<(&str, &[Argument])> {
     let (Argument::Word(word), rest) = words.split_first()? else {
         return None;

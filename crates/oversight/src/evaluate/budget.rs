@@ -1,26 +1,26 @@
-//! The work that one analysis may take. The only way in which a bound ends is [`Exhausted`], which makes the command
-//! opaque: nothing is dropped in silence.
+//! Limits of one analysis. Every exceeded limit gives [`Exhausted`], which makes the command opaque: nothing is
+//! dropped silently.
 
-/// More simple commands than this are not followed.
+/// Limit of simple commands.
 const MAX_STEPS: usize = 20_000;
 
-/// Deeper chains of launchers, functions and scripts are not followed.
+/// Limit of the depth of launchers, functions and scripts.
 const MAX_DEPTH: usize = 40;
 
-/// More parsed text than this is not followed.
+/// Limit of parsed text, in bytes.
 const MAX_PARSED: usize = 2 * 1024 * 1024;
 
-/// More files than this are not compared with the protected ones.
+/// Limit of files that are compared with the protected ones.
 const MAX_FILES: usize = 16 * 1024;
 
-/// Rounds of a loop, items of `xargs` and words of a list that are followed one by one.
+/// Limit of rounds of a loop, items of `xargs` and words of a list that are followed one by one.
 pub(crate) const MAX_ITEMS: usize = 64;
 
-/// The reason for which an analysis ends early.
+/// Reason that an analysis ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exhausted(pub(crate) &'static str);
 
-/// What is left of the work.
+/// Remaining work.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     steps: usize,
@@ -57,7 +57,7 @@ impl Budget {
         )
     }
 
-    /// Takes one file that is compared with the protected ones.
+    /// Takes one file for the comparison with the protected ones.
     pub(crate) fn file(&mut self) -> Result<(), Exhausted> {
         Self::take(
             &mut self.files,
@@ -66,7 +66,7 @@ impl Budget {
         )
     }
 
-    /// Goes one level deeper.
+    /// Enters one level.
     pub(crate) fn enter(&mut self) -> Result<(), Exhausted> {
         Self::take(
             &mut self.depth,
@@ -75,12 +75,12 @@ impl Budget {
         )
     }
 
-    /// Comes back from a level.
+    /// Leaves one level.
     pub(crate) fn leave(&mut self) {
         self.depth = self.depth.saturating_add(1);
     }
 
-    /// Returns `true` once, at the first bound that is reached.
+    /// Returns `true` once, at the first exceeded limit.
     pub(crate) fn spend(&mut self) -> bool {
         !std::mem::replace(&mut self.is_spent, true)
     }
@@ -96,7 +96,7 @@ impl Budget {
     }
 }
 
-/// Returns the items that are followed one by one, and whether there are more.
+/// Returns the items that are followed one by one, and `true` if there are more.
 pub(crate) fn items<T>(all: &[T]) -> (&[T], bool) {
     match all.split_at_checked(MAX_ITEMS) {
         Some((first, rest)) => (first, !rest.is_empty()),

@@ -1,4 +1,4 @@
-//! What the shell does itself: directories, positional parameters, `eval`, `source`, `read`, `trap` and their kin.
+//! Builtins of the shell: directories, positional parameters, `eval`, `source`, `read`, `trap` and others.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use super::world::File;
 use super::{Evaluator, Outcome, parameter, text};
 
 impl Evaluator<'_> {
-    /// Does what the shell does itself; `None` when the name is no builtin of interest.
+    /// Evaluates a builtin; `None` if the name is not a relevant builtin.
     pub(crate) fn builtin(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         Some(match name {
             ":" | "true" => Outcome::quiet(Some(true)),
@@ -45,7 +45,7 @@ impl Evaluator<'_> {
                 }
                 Outcome::quiet(Some(true))
             }
-            // Its name was quoted or computed, or stood behind `command`.
+            // Its name was quoted or computed, or was behind `command`.
             name if super::assign::declares(name) => {
                 let words = arguments
                     .iter()
@@ -93,7 +93,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Builtins that keep or give a command for later.
+    /// Evaluates builtins that store or print a command for later.
     fn hook(&mut self, name: &str, arguments: &[String]) -> Outcome {
         let has = |flags: &[&str]| {
             let mut words = arguments.iter();
@@ -139,7 +139,7 @@ impl Evaluator<'_> {
         Outcome::quiet(None)
     }
 
-    /// Text that `eval` or a shell reads: foreign output in it may hold any command.
+    /// Evaluates text that `eval` or a shell reads: foreign output in it may contain any command.
     pub(crate) fn evaluated(&mut self, text: &str) -> Outcome {
         if parameter::foreign(text) {
             self.opaque("text that is computed is run as a command", text);
@@ -152,7 +152,7 @@ impl Evaluator<'_> {
 
     fn source(&mut self, arguments: &[String]) -> Outcome {
         let Some((path, rest)) = arguments.split_first() else {
-            // In fish it reads its input.
+            // In fish, it reads its input.
             let input = self.state.input().cloned().unwrap_or_default();
             return self.linked("source", |this| this.evaluated(&input));
         };
@@ -236,7 +236,7 @@ impl Evaluator<'_> {
         Outcome::unknown()
     }
 
-    /// What runs later runs here as well, with what is known by now.
+    /// Evaluates `trap`: its command runs later, but is walked here as well, with the state so far.
     fn trap(&mut self, arguments: &[String]) -> Outcome {
         let arguments = without_dashes(arguments);
         let is_command = |text: &&String| !matches!(text.as_str(), "" | "-" | "-l" | "-p");
@@ -258,8 +258,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Runs the traps after a command that changed what they mean: one may run between any two commands, and what it
-    /// assigns may hold from then on.
+    /// Runs the traps after a command that changed the state: one may run between any two commands, and its
+    /// assignments may hold from then on.
     pub(crate) fn fire_traps(&mut self) {
         let known = self.world.trapped.take();
         let is_alike = known
@@ -279,7 +279,7 @@ impl Evaluator<'_> {
         self.state.join(before);
     }
 
-    /// Runs the traps that were set since there were so many, with what is known by then.
+    /// Runs the traps that were set after the first `before` ones, with the current state.
     pub(crate) fn run_traps(&mut self, before: usize) {
         if self.world.traps.len() > before {
             for text in self.world.traps.split_off(before) {
@@ -288,8 +288,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `read`, `mapfile`, `getopts`: what they put into variables is not known before it runs, unless it is all that
-    /// stands there.
+    /// Evaluates `read`, `mapfile`, `getopts`: the values of their variables are only known at run time, unless the
+    /// whole input is known.
     fn read(&mut self, builtin: &str, arguments: &[String]) -> Outcome {
         let is_option = |word: &&String| word.starts_with('-') && builtin != "getopts";
         let mut options = arguments.iter().filter(is_option);
@@ -302,7 +302,7 @@ impl Evaluator<'_> {
                 self.muted(|this| this.shell_text(text));
             }
         }
-        // Values of options are not told apart: most of them cannot be names.
+        // Values of options are not distinguished: most of them cannot be names.
         let mut names: Vec<String> = arguments
             .iter()
             .filter(|word| !is_option(word))
@@ -320,7 +320,7 @@ impl Evaluator<'_> {
             _ => None,
         };
         names.extend(["REPLY", "MAPFILE", "OPTARG", "OPTIND"].map(str::to_owned));
-        // Which of them is read is not looked at.
+        // It is not determined which of them is read.
         let inputs = self.state.descriptors.values().map(String::as_str);
         let inputs = inputs.chain(names.iter().map(String::as_str));
         let inputs = inputs.collect::<Vec<_>>().join("\n");
@@ -330,7 +330,7 @@ impl Evaluator<'_> {
             let text = match (&only, self.state.get(&name)) {
                 (Some(only), _) => only.clone(),
                 (None, _) if !has_input => ENVIRONMENT.to_string(),
-                // It may as well stay what it is.
+                // It may keep its value.
                 (None, old) => part_of(&format!("{inputs}\n{}", old.unwrap_or_default())),
             };
             self.set_by_name(&name, text);
@@ -341,7 +341,7 @@ impl Evaluator<'_> {
         Outcome::quiet(None)
     }
 
-    /// Sets what a word names, which may be an element.
+    /// Sets the variable that a word names, which may be an element.
     fn set_by_name(&mut self, name: &str, text: String) {
         self.named(name);
         match name.split_once('[') {
@@ -349,7 +349,7 @@ impl Evaluator<'_> {
             None if has_hole(name) => self.opaque("the name of a variable is not known", name),
             None => {
                 self.given(name, &text);
-                // It may be an array, and have any number of elements.
+                // It may be an array with any number of elements.
                 let stored = match text.contains(HOLE) {
                     true => Stored::Array(vec![(unknown(), text)]),
                     false => Stored::Text(text),
@@ -361,7 +361,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The words behind `--`.
+/// Returns the arguments behind `--`.
 fn without_dashes(arguments: &[String]) -> &[String] {
     match arguments.split_first() {
         Some((dashes, rest)) if dashes == "--" => rest,

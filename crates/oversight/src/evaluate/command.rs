@@ -1,4 +1,4 @@
-//! Compound commands and pipelines. Every branch is walked; what its ways leave behind is joined.
+//! Compound commands and pipelines. Every branch is walked, and the resulting states are joined.
 
 use shell::ir::{Arm, Command, Connector, Item, Kind, Pipeline, Script, Test, Word};
 use shell::value::{either, joined, part_of, unknown};
@@ -6,7 +6,7 @@ use shell::value::{either, joined, part_of, unknown};
 use super::state::Stored;
 use super::{Evaluator, Outcome, budget};
 
-/// Functions that a shell calls without being told to.
+/// Functions that a shell calls by itself.
 const CALLED_BY_SHELL: &[&str] = shell::words::names!(
     "command_not_found_handle command_not_found_handler precmd preexec chpwd periodic zshexit zshaddhistory \
     fish_command_not_found fish_prompt fish_greeting"
@@ -28,13 +28,13 @@ impl Evaluator<'_> {
         all
     }
 
-    /// Pipelines with `&&` and `||` between.
+    /// Evaluates pipelines with `&&` and `||` between them.
     fn item(&mut self, item: &Item) -> Outcome {
         if let [(_, only)] = item.pipelines.as_slice() {
             return self.pipeline(only);
         }
         let mut all = Outcome::quiet(Some(true));
-        // What follows `&&` runs only after what stands before it: its effects hold to the end of the chain.
+        // The command after `&&` runs only after the one before it: the effects of that hold to the end of the chain.
         let mut otherwise = None;
         for (connector, pipeline) in &item.pipelines {
             let runs = match (connector, all.status) {
@@ -55,7 +55,7 @@ impl Evaluator<'_> {
             };
             match (connector, runs) {
                 (_, Some(true)) => all.output = joined(all.output, &outcome.output),
-                // Which of them prints is not known.
+                // It is unknown which of them prints.
                 _ => all.output = either(&all.output, &joined(all.output.clone(), &outcome.output)),
             }
             all.status = outcome.status.filter(|_| runs == Some(true));
@@ -195,7 +195,8 @@ impl Evaluator<'_> {
         self.joined_ways(after, &outputs)
     }
 
-    /// Ends one of several ways: what it leaves is kept apart, and the next begins where this one did.
+    /// Ends one of several branches: its state is kept separately, and the next branch begins with the state of this
+    /// one's start.
     fn way(&mut self, before: super::Shell, after: &mut Option<super::Shell>) {
         let left = std::mem::replace(&mut self.state, before);
         match after {
@@ -215,7 +216,7 @@ impl Evaluator<'_> {
         Outcome::prints(all.unwrap_or_default())
     }
 
-    /// A loop whose rounds are not counted: the first, and one that stands for all that may follow.
+    /// Evaluates a loop whose rounds are not counted: the first round, and one that represents all later ones.
     fn rounds(&mut self, round: impl Fn(&mut Self) -> String) -> Outcome {
         let before = self.state.clone();
         let mut output = self.unsurely(&round);
@@ -265,7 +266,7 @@ impl Evaluator<'_> {
             for pattern in &arm.patterns {
                 self.pattern(pattern);
             }
-            // What falls through runs after it, so each way begins with all that may have been before.
+            // An arm may fall through to the next, so each arm begins with all possible states before it.
             let before = self.state.clone();
             outputs.push(self.unsurely(|this| this.script(&arm.body).output));
             let mut next = before.clone();
@@ -277,7 +278,7 @@ impl Evaluator<'_> {
         self.joined_ways(after, &outputs)
     }
 
-    /// `[[ … ]]`: its words are expanded.
+    /// Evaluates `[[ … ]]`: its words are expanded.
     fn test(&mut self, test: &Test) {
         match test {
             Test::And(left, right) | Test::Or(left, right) => {
@@ -306,7 +307,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether a `break`, `continue` or `return` may end a round before its end.
+/// Returns `true` if a `break`, `continue`, `return` or `exit` may leave a round before its end.
 fn leaves_early(body: &Script) -> bool {
     let names = shell::names::program_words(body);
     ["break", "continue", "return", "exit"]

@@ -1,4 +1,4 @@
-//! Words become fields: expansion and splitting. File names stay patterns; which files there are is not looked at.
+//! Expansion and splitting of words into fields. File name patterns stay patterns; the file system is not searched.
 
 use actions::Set;
 use protection::processes::PARENT;
@@ -9,7 +9,7 @@ use shell::value::{ENVIRONMENT, HOLE, joined, unknown};
 use super::Evaluator;
 use shell::pattern;
 
-/// Fields while they are built.
+/// Fields under construction.
 #[derive(Default)]
 struct Fields {
     done: Vec<String>,
@@ -39,7 +39,7 @@ impl Fields {
 }
 
 impl Evaluator<'_> {
-    /// The words of a command.
+    /// Expands the arguments of a command.
     pub(crate) fn arguments(&mut self, arguments: &[Argument]) -> Vec<String> {
         let mut all = Vec::with_capacity(arguments.len());
         for argument in arguments {
@@ -70,7 +70,7 @@ impl Evaluator<'_> {
         all
     }
 
-    /// The fields of one word.
+    /// Expands one word to its fields.
     pub(crate) fn fields(&mut self, word: &Word) -> Vec<String> {
         if let Some(text) = plain(word) {
             return vec![text.to_owned()];
@@ -130,7 +130,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The text of a word where it is not split.
+    /// Expands a word without splitting it.
     pub(crate) fn value(&mut self, word: &Word) -> String {
         if let [Piece::Text(text) | Piece::Quoted(text)] = word.pieces.as_slice() {
             return text.clone();
@@ -142,7 +142,7 @@ impl Evaluator<'_> {
         whole
     }
 
-    /// The text of a word as a pattern: what was quoted means itself.
+    /// Expands a word to a pattern, in which quoted characters are literal.
     pub(crate) fn pattern(&mut self, word: &Word) -> String {
         let mut whole = String::new();
         for piece in &word.pieces {
@@ -161,7 +161,7 @@ impl Evaluator<'_> {
         whole
     }
 
-    /// The text of a piece where it is not split.
+    /// Expands a piece without splitting it.
     fn piece(&mut self, piece: &Piece) -> String {
         match piece {
             Piece::Text(text) | Piece::Quoted(text) => text.clone(),
@@ -213,7 +213,7 @@ impl Evaluator<'_> {
                 None => this.script(script).output,
             })
         });
-        // What becomes a word of another command does not stand in the answer.
+        // An argument of another command is not part of the answer.
         let inside = self.notes.findings.actions.split_off(before);
         let shows = |id: &str| {
             let action = self.catalog.action(id);
@@ -225,7 +225,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// `$(<file)`.
+/// Returns the file of `$(<file)`.
 fn file_of(script: &Script) -> Option<&Target> {
     let [item] = script.items.as_slice() else {
         return None;
@@ -246,7 +246,7 @@ fn file_of(script: &Script) -> Option<&Target> {
     }
 }
 
-/// The text of a word that stands for itself, as most do.
+/// Returns the text of a word without expansions, as most are.
 fn plain(word: &Word) -> Option<&str> {
     match word.pieces.as_slice() {
         [Piece::Text(text)] if !pattern::is_active(text) => Some(text),
@@ -255,7 +255,7 @@ fn plain(word: &Word) -> Option<&str> {
     }
 }
 
-/// `"$@"` is several fields, or none at all.
+/// Returns `true` for a piece such as `"$@"`, which is several fields, or none at all.
 fn is_many(piece: &Piece) -> bool {
     match piece {
         Piece::Double(inner) => inner.iter().any(is_many),

@@ -1,45 +1,45 @@
-//! What an analysis found: actions, what stayed unknown, and protected things that are touched.
+//! Findings of an analysis: actions, unknown parts, and protected things that are touched.
 
 use protection::Guarded;
 use shell::ir::Span;
 use shell::value::for_people;
 
-/// Notes of one kind that are kept for people; the strongest is always among them.
+/// Limit of notes of one kind that are kept for people; the strongest is always among them.
 const MAX_NOTES: usize = 64;
 
-/// Characters of a command that a note shows.
+/// Limit of characters of a command that a note shows.
 const SHOWN: usize = 120;
 
-/// How sure we are that an action happens when the command runs.
+/// Certainty that an action happens when the command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
-    /// The words stand where an unknown program may start them.
+    /// An unknown program may execute these arguments.
     Possible,
-    /// The program is started with these words.
+    /// The program is executed with these arguments.
     Certain,
 }
 
 /// A gated action that the command performs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its id.
+    /// Id of the action.
     pub action: String,
-    /// The part of the command that shows it.
+    /// Part of the command that shows it.
     pub span: Option<Span>,
-    /// From the outermost program to the act: `bash -c`, `env`, `git push`.
+    /// Chain from the outermost program to the act: `bash -c`, `env`, `git push`.
     pub chain: Vec<String>,
-    /// How sure we are.
+    /// Certainty of the action.
     pub certainty: Certainty,
     /// Program and arguments, for scopes.
     pub words: Vec<String>,
-    /// Where it would run.
+    /// Working directory.
     pub directory: String,
-    /// Variables that the command gives to the program and that change what it does, as `NAME=value`.
+    /// Variables that the command sets for the program and that change its behaviour, as `NAME=value`.
     pub environment: Vec<String>,
 }
 
 impl Finding {
-    /// Returns the act itself, without how it was found.
+    /// Returns the act itself, without the way to it.
     pub(crate) fn performed(&self) -> actions::scope::Performed<'_> {
         actions::scope::Performed {
             action: &self.action,
@@ -53,26 +53,26 @@ impl Finding {
 /// A part of the command that could not be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {
-    /// Why.
+    /// Description of the reason.
     pub reason: String,
-    /// What.
+    /// Text of the part.
     pub text: String,
-    /// Where.
+    /// Position of the part.
     pub span: Option<Span>,
-    /// It runs outside of the process tree of the command, where supervision does not see it.
+    /// Set if it runs outside of the process tree of the command, where supervision does not see it.
     pub escapes: bool,
 }
 
-/// Everything that was seen.
+/// All findings of an analysis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Actions, in the order in which they were met.
+    /// Actions, in the order in which they were found.
     pub actions: Vec<Finding>,
-    /// What stayed unknown.
+    /// Parts that could not be followed.
     pub opaque: Vec<Opaque>,
     /// Protected things that are touched.
     pub guarded: Vec<Guarded>,
-    /// Words of programs that have a daemon or another machine start something, where all of them are known.
+    /// Commands whose program makes a daemon or another machine start something, if all arguments are known.
     pub launches: Vec<Vec<String>>,
 }
 
@@ -84,7 +84,7 @@ impl Findings {
         }
     }
 
-    /// Adds an action; the same act twice is one.
+    /// Adds an action; the same act twice counts once.
     pub(crate) fn act(&mut self, finding: Finding) {
         let is_known = self.actions.iter().any(|old| {
             old.certainty >= finding.certainty
@@ -98,7 +98,7 @@ impl Findings {
         }
     }
 
-    /// Adds something that stayed unknown. Beyond what people read, only a note that weighs more is kept.
+    /// Adds a part that could not be followed. Beyond the limit, only a stronger note is kept.
     pub(crate) fn doubt(&mut self, note: Opaque) {
         let is_new = !self.opaque.contains(&note);
         let weighs = note.escapes && !self.opaque.iter().any(|old| old.escapes);
@@ -107,14 +107,14 @@ impl Findings {
         }
     }
 
-    /// Forgets those doubts beyond so many that are of a kind.
+    /// Drops the doubts of a kind after the first `known` ones.
     pub(crate) fn forget(&mut self, known: usize, is_kind: impl Fn(&Opaque) -> bool) {
         let later = self.opaque.split_off(known.min(self.opaque.len()));
         let kept = later.into_iter().filter(|doubt| !is_kind(doubt));
         self.opaque.extend(kept);
     }
 
-    /// Adds a protected thing. Beyond what people read, only a stronger answer is kept.
+    /// Adds a protected thing. Beyond the limit, only a stronger verdict is kept.
     pub(crate) fn guard(&mut self, guarded: Guarded) {
         let is_new = !self.guarded.contains(&guarded);
         let strongest = self.guarded.iter().map(|old| old.verdict).max();

@@ -1,4 +1,4 @@
-//! `gh` as a launcher: its aliases, settings and files that its words name.
+//! `gh` as a launcher: its aliases, settings and files that its arguments name.
 
 use super::world::File;
 use super::{Evaluator, Outcome};
@@ -15,7 +15,7 @@ const OF_GH: &[&str] = names!(
 );
 
 impl Evaluator<'_> {
-    /// `gh`: aliases in its configuration, and files that its words name.
+    /// Evaluates `gh`: aliases in its configuration, and files that its arguments name.
     pub(crate) fn gh(&mut self, arguments: &[String]) -> Outcome {
         let Some((verb, rest)) = arguments.split_first() else {
             return Outcome::unknown();
@@ -62,7 +62,7 @@ impl Evaluator<'_> {
         Outcome::unknown()
     }
 
-    /// The body of a request can come from a file or from the input.
+    /// Reads the body of a request, which can come from a file or from the input.
     fn gh_request(&mut self, arguments: &[String]) {
         let mut is_body = false;
         let inlined: Vec<String> = arguments
@@ -81,7 +81,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// An alias that the command makes is one that a later command can call.
+    /// Records an alias that the command makes, because a later command can call it.
     fn gh_alias(&mut self, rest: &[String]) {
         let words: Vec<&String> = rest
             .iter()
@@ -109,7 +109,7 @@ impl Evaluator<'_> {
         self.world.settings.insert(0, (format!("gh.{name}"), text));
     }
 
-    /// An alias that this command made, or that is kept in the settings, or an extension.
+    /// Evaluates an alias that this command made, or of the settings, or an extension.
     fn gh_other(&mut self, verb: &str, rest: &[String]) {
         let key = format!("gh.{verb}");
         let made = self.world.settings.iter().find(|(name, _)| *name == key);
@@ -132,7 +132,7 @@ impl Evaluator<'_> {
         self.world.walking.remove(&key);
     }
 
-    /// Follows an alias that a program keeps in its settings; `false` where the arguments call none.
+    /// Follows an alias in a program's settings; `false` if the arguments call none.
     pub(crate) fn program_alias(&mut self, program: &str, arguments: &[String]) -> bool {
         let machine = Machine {
             directory: &self.state.directory,

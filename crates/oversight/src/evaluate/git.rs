@@ -1,4 +1,4 @@
-//! Git as a launcher: aliases, hooks that can be read, and settings and options whose value they run.
+//! Git as a launcher: aliases, readable hooks, and settings and options whose value is executed.
 
 use actions::git_config::settings_of;
 use actions::lookup::{Lookup as _, absolute, directory_of};
@@ -13,26 +13,26 @@ use super::world::File;
 use super::{Evaluator, Outcome};
 use actions::git_config::{is_include, is_run};
 
-/// Options of git's commands whose value is a command.
+/// Options of git commands whose value is a command.
 const COMMANDS: &[&str] = names!(
     "-x --extcmd --exec --tree-filter --index-filter --msg-filter --env-filter --commit-filter --tag-name-filter \
     --parent-filter --setup -O --open-files-in-pager --upload-pack --receive-pack --to-cmd --cc-cmd --header-cmd \
     --sendmail-cmd --smtp-server --browser --httpd"
 );
 
-/// Commands of git that have such options.
+/// Git commands that have such options.
 const TAKE_COMMANDS: &[&str] = names!(
     "difftool mergetool filter-branch rebase grep fetch pull clone ls-remote archive send-email instaweb help push \
     send-pack fetch-pack"
 );
 
-/// Commands of git that put other files into the working tree.
+/// Git commands that put other files into the working tree.
 const SWITCHING: &[&str] = names!(
     "checkout restore switch stash reset merge pull rebase cherry-pick revert submodule apply am read-tree \
     checkout-index worktree"
 );
 
-/// Parts of the names of the hooks that a command of git runs, where its own name is not one.
+/// Parts of the names of the hooks that a git command runs, if they differ from the command's name.
 const HOOKS: &[(&str, &[&str])] = &[
     ("am", names!("applypatch")),
     ("cherry-pick", names!("commit")),
@@ -47,10 +47,10 @@ const HOOKS: &[(&str, &[&str])] = &[
     ("worktree", names!("checkout")),
 ];
 
-/// Hooks of whatever moves a reference or writes the index.
+/// Hooks of every command that moves a reference or writes the index.
 const ALWAYS: &[&str] = names!("reference-transaction post-index-change");
 
-/// Commands of git that only read.
+/// Git commands that only read.
 const READING: &[&str] = names!(
     "status log diff show config rev-parse ls-files blame grep help describe for-each-ref remote branch"
 );
@@ -71,7 +71,7 @@ impl Evaluator<'_> {
         let Some((verb, rest)) = call.rest.split_first().filter(|_| !call.only_prints) else {
             return Outcome::unknown();
         };
-        // What `git config` sets holds for what follows in the same command, whatever file it is written to.
+        // A setting by `git config` applies to the rest of the same command, whichever file it is written to.
         let mut made = git_settings::made(arguments);
         let stored = match verb.as_str() {
             "config" => made.split_off(call.settings.len().min(made.len())),
@@ -121,7 +121,7 @@ impl Evaluator<'_> {
         outcome
     }
 
-    /// What the settings of this command would run. The user's own, in files, are left to them.
+    /// Evaluates the settings of this command that git executes. The user's own settings in files are not judged.
     fn run_settings(&mut self, settings: &[(String, String)]) {
         for (key, value) in settings {
             if is_include(key)
@@ -142,7 +142,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Settings of the repository itself, which others may have made: acts in them count.
+    /// Evaluates the settings of the repository itself, which may come from other people: acts in them count.
     fn repository_settings(&mut self) {
         let text = self.content(&format!("{}/config", self.repository()));
         for (key, value) in settings_of(&text) {
@@ -173,7 +173,7 @@ impl Evaluator<'_> {
         if !self.world.walking.insert(key.clone()) {
             return true;
         }
-        // Options of this call hold for the git that an alias starts, through the environment.
+        // Options of this call also apply to the git that an alias starts, through the environment.
         let before = self.world.settings.clone();
         self.world.settings.extend(own.iter().cloned());
         self.linked(format!("git alias {verb}"), |this| {
@@ -192,7 +192,7 @@ impl Evaluator<'_> {
         true
     }
 
-    /// The `.git` of the directory or of one above it; for a linked working tree, that of the main one.
+    /// Returns the `.git` of the directory or of one above it; for a linked working tree, that of the main one.
     pub(crate) fn repository(&self) -> String {
         let mut directory = self.state.directory.to_string();
         if has_hole(&directory) {
@@ -223,7 +223,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Subcommands that start a command of the caller's.
+    /// Evaluates subcommands that start a command of the caller.
     fn git_launches(&mut self, verb: &str, rest: &[String]) {
         let link = format!("git {verb}");
         let first = rest.first().map_or("", String::as_str);
@@ -274,7 +274,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Hooks that are there: acts in them count, what they do otherwise is the project's business.
+    /// Evaluates existing hooks: acts in them count, other behaviour belongs to the project.
     fn git_hooks(&mut self, verb: &str, rest: &[String], settings: &[(String, String)]) {
         let first = rest.first().map_or("", String::as_str);
         let shows_help = matches!(first, "--help" | "-h");
@@ -307,7 +307,8 @@ impl Evaluator<'_> {
         });
         for hook in hooks {
             let path = format!("{place}/{hook}");
-            // Git passes over a hook that cannot be started; one that begins as scripts do may be made so at any time.
+            // Git skips a hook that is not executable; one that begins like a script may become executable at any
+            // time.
             let is_there = match self.file(&path) {
                 File::Missing => false,
                 File::Text(text) if text.starts_with("#!") => true,
@@ -325,7 +326,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The values of options that are commands; git takes any beginning of a long option that only one has.
+/// Returns the values of options that are commands; git accepts any unique prefix of a long option.
 fn command_values(verb: &str, rest: &[String]) -> Vec<String> {
     let mut all = Vec::new();
     let mut words = rest.iter();

@@ -1,4 +1,4 @@
-//! Launchers with a grammar of their own: `xargs`, `find`, `parallel`, `su` and `script`.
+//! Launchers with their own grammar: `xargs`, `find`, `parallel`, `su` and `script`.
 
 use shell::value::{ENVIRONMENT, has_hole, unknown};
 use shell::words::names;
@@ -7,7 +7,7 @@ use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome, budget};
 
 impl Evaluator<'_> {
-    /// Runs the words with the items of the input behind them, or in the place of a mark.
+    /// Evaluates `xargs`: the command with the items of the input behind it, or in the place of a marker.
     pub(crate) fn xargs(&mut self, arguments: &[String]) -> Outcome {
         let long = names!("arg-file max-args max-procs max-chars delimiter process-slot-var");
         let command = skip_options(arguments, "aEIJLnPsdR", long);
@@ -54,7 +54,7 @@ impl Evaluator<'_> {
                 let items = input.split(delimiter.as_str()).map(str::to_owned);
                 items.filter(|item| !item.is_empty()).collect()
             }
-            // How the input is divided is only known for plain words.
+            // The splitting of the input is only known for plain words.
             _ if input.contains(['\\', '"', '\'', '\0'])
                 || has('E', "--eof")
                 || has('L', "--max-l")
@@ -88,7 +88,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Runs the words once for each item, with the item in the place of a mark.
+    /// Runs the command once for each item, with the item in the place of a marker.
     fn replaced(&mut self, words: &[String], place: &str, items: &[String]) -> Outcome {
         let (few, more) = budget::items(items);
         let rest = (more || items.is_empty()).then(unknown);
@@ -105,7 +105,7 @@ impl Evaluator<'_> {
         Outcome::prints(output)
     }
 
-    /// `find -exec`, `fd -x`: what is found are files, which are data.
+    /// Evaluates `find -exec`, `fd -x`: the results are files, which are data.
     pub(crate) fn find(&mut self, name: &str, arguments: &[String]) -> Outcome {
         let executes = |word: &String| match name {
             "find" => matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"),
@@ -160,7 +160,7 @@ impl Evaluator<'_> {
         Outcome::unknown()
     }
 
-    /// `parallel cmd ::: items`: a text for a shell, with the items in their places.
+    /// Evaluates `parallel cmd ::: items`: a text for a shell, with the items inserted.
     pub(crate) fn parallel(&mut self, arguments: &[String]) -> Outcome {
         let long = names!(
             "jobs delay timeout joblog max-args colsep arg-file sshlogin results tmpdir max-replace-args fg id"
@@ -193,7 +193,7 @@ impl Evaluator<'_> {
         let text = command.join(" ");
         let marks = text.contains('{') && text.contains('}') && !text.contains("{}");
         if is_odd || marks || items.is_empty() {
-            // Which item stands where is not followed; what is written out counts.
+            // The position of each item is not followed; the literal parts count.
             items = vec![unknown()];
         }
         let (few, more) = budget::items(&items);
@@ -209,7 +209,7 @@ impl Evaluator<'_> {
         Outcome::unknown()
     }
 
-    /// `su -c text`, `script -c text file`; without a text they start a shell, which reads its input.
+    /// Evaluates `su -c text`, `script -c text file`; without a text they start a shell, which reads its input.
     pub(crate) fn session(&mut self, name: &str, arguments: &[String]) -> Outcome {
         let text = letter_value(arguments, 'c')
             .or_else(|| option_value(arguments, &["--command", "--session-command"]));
@@ -240,7 +240,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The value of a letter, glued to its cluster or in the next word.
+/// Returns the value of a letter option, in the same argument or the next.
 pub(crate) fn letter_value(arguments: &[String], letter: char) -> Option<String> {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {

@@ -1,4 +1,4 @@
-//! Commands that git does not know: which others it may run in their place (`help.autocorrect`).
+//! Unknown git commands, and those that git may run in their place (`help.autocorrect`).
 
 use actions::lookup::{Lookup as _, absolute};
 use actions::{git_command, git_corrections, is_git_builtin};
@@ -9,7 +9,7 @@ use shell::words::names;
 use super::Evaluator;
 use super::settings::UNREADABLE;
 
-/// Commands of git that no alias and no program of another name can be.
+/// Git commands that cannot be an alias or another program.
 const OF_GIT: &[&str] = names!(
     "check-attr check-ignore check-mailmap check-ref-format checkout-index cherry column commit-graph commit-tree \
     count-objects credential diagnose diff-files diff-index diff-tree fast-export fast-import fetch-pack fmt-merge-msg \
@@ -22,12 +22,12 @@ const OF_GIT: &[&str] = names!(
     gitk lfs flow"
 );
 
-/// Folders in which programs of git are looked for beside those of `PATH`.
+/// Directories in which git's programs are searched for besides those of `PATH`.
 const PROGRAM_FOLDERS: &[&str] = names!(
     "/usr/lib/git-core /usr/libexec/git-core /usr/local/bin /usr/bin /bin /opt/homebrew/bin"
 );
 
-/// Returns `true` if a command of git may be an alias, a program of another name, or a mistake that git corrects.
+/// Returns `true` if a git command may be an alias, another program, or a mistake that git corrects.
 pub(crate) fn is_unknown(verb: &str) -> bool {
     !is_git_builtin(verb) && !OF_GIT.contains(&verb) && !has_hole(verb)
 }
@@ -42,7 +42,7 @@ fn corrects((key, value): &(String, String)) -> bool {
 }
 
 impl Evaluator<'_> {
-    /// Returns the calls of git that may run in place of one whose command is neither an alias nor a program.
+    /// Returns the git calls that may run in place of one whose command is neither an alias nor a program.
     pub(super) fn git_corrections(
         &self,
         verb: &str,
@@ -65,8 +65,8 @@ impl Evaluator<'_> {
             .collect()
     }
 
-    /// Returns what a program that is about to begin as `git` with these words may run in its own process in place of a
-    /// command that it does not know.
+    /// Returns the commands that git, started with these arguments, may run in its own process in place of an unknown
+    /// one.
     pub(crate) fn git_corrected(&mut self, arguments: &[String]) -> Vec<Vec<String>> {
         let call = git_command(arguments);
         let Some((verb, rest)) = call.rest.split_first() else {

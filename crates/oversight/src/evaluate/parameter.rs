@@ -1,4 +1,4 @@
-//! `$X` and the forms of `${…}`, arithmetic and subscripts. What is computed in a rarer way is not known.
+//! `$X` and the forms of `${…}`, arithmetic and subscripts. The results of rarer forms are unknown.
 
 use shell::ir::{Operation, Parameter, Place, Subject, Word};
 use shell::lower;
@@ -8,7 +8,7 @@ use super::Evaluator;
 use shell::pattern;
 
 impl Evaluator<'_> {
-    /// Parameters that expand to several fields: `$@`, `${a[@]}` and their slices.
+    /// Expands parameters that give several fields: `$@`, `${a[@]}` and their slices.
     pub(crate) fn separate(&mut self, parameter: &Parameter, quoted: bool) -> Option<Vec<String>> {
         let texts: Vec<String> = match &parameter.subject {
             Subject::All { joined } if !(*joined && quoted) => self.state.positional.clone(),
@@ -48,7 +48,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// The value of any other parameter.
+    /// Expands any other parameter.
     pub(crate) fn parameter(&mut self, parameter: &Parameter) -> String {
         let found = self.subject(&parameter.subject);
         if parameter.indirect || matches!(parameter.operation, Operation::Names) {
@@ -66,7 +66,7 @@ impl Evaluator<'_> {
                 Some(text) if !(has_hole(&text) || text.is_empty() && *empty_counts) => text,
                 found => {
                     let other = self.value(word);
-                    // What is not known may be nothing.
+                    // An unknown value may be empty.
                     let text = found.filter(|text| has_hole(text));
                     let text = text.unwrap_or_else(|| other.clone());
                     if let (true, Subject::Named(name)) = (*assigns, &parameter.subject) {
@@ -79,7 +79,7 @@ impl Evaluator<'_> {
             Operation::Alternative { empty_counts, word } => {
                 let other = self.value(word);
                 match found {
-                    // The shell or the environment may hold it otherwise.
+                    // The shell or the environment may set it.
                     None if matches!(parameter.subject, Subject::Positional(_)) => String::new(),
                     None => format!("{ENVIRONMENT}{other}"),
                     Some(text) if has_hole(&text) => unknown(),
@@ -114,7 +114,7 @@ impl Evaluator<'_> {
                 match self.state.positional.get(index) {
                     Some(text) => text.clone(),
                     None if self.state.positional.iter().any(|text| has_hole(text)) => unknown(),
-                    // A call gave the words: there are no more.
+                    // The arguments come from a call: there are no more.
                     None if self.notes.texts > 0 || !self.state.positional.is_empty() => {
                         return None;
                     }
@@ -140,14 +140,14 @@ impl Evaluator<'_> {
         })
     }
 
-    /// What stands between the words of `"$*"`: the first character of IFS.
+    /// Returns the separator of `"$*"`: the first character of IFS.
     fn separator(&self) -> String {
         let ifs = self.state.get("IFS");
         let first = ifs.as_deref().unwrap_or(" ").chars().next();
         first.map(String::from).unwrap_or_default()
     }
 
-    /// An element of an array. Only a key that is written out finds one.
+    /// Returns an element of an array. Only a literal key finds one.
     fn element(&mut self, name: &str, key: &str) -> Option<String> {
         let elements = self.state.elements(name)?;
         let key = key.trim_matches(['"', '\'']);
@@ -168,7 +168,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Applies a change to a value that is set.
+    /// Applies an operation to a value that is set.
     fn change(&mut self, text: &str, operation: &Operation) -> String {
         match operation {
             Operation::Value => return text.to_owned(),
@@ -236,13 +236,14 @@ impl Evaluator<'_> {
         unknown()
     }
 
-    /// The number that an expression stands for, where it is written out.
+    /// Returns the number of an expression, if it is literal.
     pub(crate) fn arithmetic(&mut self, word: &Word) -> Option<i64> {
         let text = self.value(word);
         self.number(&text)
     }
 
-    /// Evaluates an expression: numbers and variables with numbers; what it assigns is not known afterwards.
+    /// Evaluates an expression: numbers and variables with numbers; the values that it assigns are unknown
+    /// afterwards.
     pub(crate) fn number(&mut self, text: &str) -> Option<i64> {
         let text = text.trim();
         if let Some(number) = integer(text) {
@@ -264,8 +265,8 @@ impl Evaluator<'_> {
         sum(text)
     }
 
-    /// Text that bash reads as arithmetic or as a name: a substitution in a subscript runs, and so does one in the
-    /// value of a variable that it names.
+    /// Handles text that bash evaluates as arithmetic or as a name: a substitution in a subscript runs, and so does
+    /// one in the value of a variable that it names.
     pub(crate) fn subscripted(&mut self, text: &str) {
         self.computed(text);
         let mut open: Vec<String> = names_in(text).map(str::to_owned).collect();
@@ -282,7 +283,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Text that bash reads as the name of a variable: a subscript in it is computed.
+    /// Handles text that bash evaluates as the name of a variable: a subscript in it is computed.
     pub(crate) fn named(&mut self, text: &str) {
         self.computed(text);
         if let Some((_, subscript)) = text.split_once('[') {
@@ -290,7 +291,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A text that is computed with; where it is not known, so is what it runs.
+    /// Handles text of a computation; if it is unknown, so are the commands that it runs.
     fn computed(&mut self, text: &str) {
         self.hidden_command(text);
         if foreign(text) {
@@ -298,7 +299,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A text that is expanded again runs the substitutions in it.
+    /// Handles text that is expanded again, which runs the substitutions in it.
     pub(crate) fn hidden_command(&mut self, text: &str) {
         if text.contains("$(") || text.contains('`') {
             let word = lower::single_word(&format!("\"{}\"", text.replace('"', "\\\"")));
@@ -308,7 +309,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// `2+1`, `4-1`: numbers with signs between them.
+/// Evaluates `2+1`, `4-1`: numbers with operators between them.
 fn sum(text: &str) -> Option<i64> {
     let mut total = 0_i64;
     let spaced = text.replace(' ', "").replace('-', "+-");
@@ -318,7 +319,7 @@ fn sum(text: &str) -> Option<i64> {
     (!spaced.is_empty()).then_some(total)
 }
 
-/// A number that is written out; a zero in front makes it octal, which is seldom meant.
+/// Parses a literal number; a leading zero makes it octal, which is seldom intended.
 fn integer(text: &str) -> Option<i64> {
     if text.is_empty() {
         return Some(0);
@@ -328,13 +329,13 @@ fn integer(text: &str) -> Option<i64> {
     text.parse().ok().filter(|_| is_plain)
 }
 
-/// The names of variables in an expression.
+/// Returns the names of variables in an expression.
 pub(crate) fn names_in(text: &str) -> impl Iterator<Item = &str> {
     text.split(|one: char| !one.is_alphanumeric() && one != '_')
         .filter(|name| name.starts_with(|first: char| first.is_alphabetic() || first == '_'))
 }
 
-/// Bash slices: a negative offset counts from the end, and so does a negative length.
+/// Slices like bash: a negative offset counts from the end, and so does a negative length.
 fn slice<T: Clone>(all: &[T], offset: i64, length: Option<i64>) -> Vec<T> {
     let size = i64::try_from(all.len()).unwrap_or(i64::MAX);
     let start = if offset < 0 {
@@ -353,7 +354,7 @@ fn slice<T: Clone>(all: &[T], offset: i64, length: Option<i64>) -> Vec<T> {
     all.get(start..end).map(<[T]>::to_vec).unwrap_or_default()
 }
 
-/// A text in which every hole is one that hides a command.
+/// Returns `true` if a text contains a hole that may hide a command.
 pub(crate) fn foreign(text: &str) -> bool {
     text.contains(HOLE)
 }

@@ -1,5 +1,5 @@
-//! Programs that are neither shells nor launchers with a grammar: those that run code which is not read are opaque,
-//! those that only handle data are left alone, and for all others the words that they are given are looked at.
+//! Programs that are neither shells nor launchers with a grammar: those that run code that is not analysed are
+//! opaque, those that only handle data are skipped, and for all others the arguments are examined.
 
 use std::borrow::Cow;
 
@@ -20,12 +20,13 @@ use super::world::File;
 use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome, scripts, shells, wrapper};
 
-/// Whether a program runs code of another language.
+/// Returns `true` if a program runs code of another language.
 pub(crate) fn is_interpreter(name: &str) -> bool {
     INTERPRETERS.contains(name)
 }
 
-/// `pnpm -w publish`: a switch of pnpm before its command, where npm takes a value.
+/// Returns the arguments without a switch of pnpm before its command, as in `pnpm -w publish`, where npm takes a
+/// value.
 pub(crate) fn without_switch<'w>(name: &str, arguments: &'w [String]) -> Cow<'w, [String]> {
     let mut own = arguments.iter().take_while(|word| word.starts_with('-'));
     let at = own.position(|word| word == "-w").filter(|_| name == "pnpm");
@@ -37,14 +38,14 @@ pub(crate) fn without_switch<'w>(name: &str, arguments: &'w [String]) -> Cow<'w,
     words.into()
 }
 
-/// Whether a call only shows what the program is.
+/// Returns `true` if a call only shows information about the program.
 fn only_shows(arguments: &[String]) -> bool {
     let shows = names!("--version -V -version --help -h --list -l -v version --tasks -T --summary");
     !arguments.is_empty() && arguments.iter().all(|word| shows.contains(&word.as_str()))
 }
 
 impl Evaluator<'_> {
-    /// A program without a line in the table of handlers.
+    /// Evaluates a program without an entry in the table of handlers.
     pub(crate) fn other_program(&mut self, name: &str, arguments: &[String]) -> Outcome {
         let verbs = git_program(name);
         if let Some(verb) = verbs {
@@ -121,7 +122,7 @@ impl Evaluator<'_> {
         Outcome::unknown()
     }
 
-    /// Code in the words, in a file or on the input.
+    /// Evaluates code in the arguments, in a file or on the input.
     fn interpreted(&mut self, name: &str, arguments: &[String]) {
         for word in arguments {
             self.guard_code(word);
@@ -179,7 +180,7 @@ impl Evaluator<'_> {
         self.handed_on(name, arguments);
     }
 
-    /// `poetry run words`, `nix-shell --run text`: the words behind are a command.
+    /// Evaluates `poetry run words`, `nix-shell --run text`: the arguments behind are a command.
     fn environment(&mut self, name: &str, verbs: &[&str], arguments: &[String]) {
         if let Some(text) = option_value(arguments, &["--run"]) {
             self.in_shell(name, &text);
@@ -240,7 +241,7 @@ impl Evaluator<'_> {
         self.handed_on(name, arguments);
     }
 
-    /// Programs with a language of their own, in which only some signs start another program.
+    /// Evaluates programs with their own language, in which only some constructs start another program.
     pub(crate) fn filter(&mut self, name: &str, arguments: &[String]) -> Outcome {
         let read = |path: &String| self.content(path);
         let code = match name {
@@ -267,7 +268,7 @@ impl Evaluator<'_> {
         Outcome::unknown()
     }
 
-    /// Whether a word names a program that can start others, or a script of the project.
+    /// Returns `true` if an argument names a program that can start others, or a script of the project.
     fn starts(&self, word: &str) -> bool {
         let name = program_name(word);
         self.catalog.is_program(&name)
@@ -277,7 +278,7 @@ impl Evaluator<'_> {
             || self.is_script(word)
     }
 
-    /// `./x` where that is a script of the project or of this command.
+    /// Returns `true` for `./x` if that is a script of the project or of this command.
     fn is_script(&self, word: &str) -> bool {
         let is_local = word.contains('/') && !word.contains("://") && word.len() < 256;
         if !is_local || self.world.is_system(word) || word.starts_with("/dev/") {
@@ -292,7 +293,7 @@ impl Evaluator<'_> {
             }
     }
 
-    /// Whether a file is a script of another language, or no script at all.
+    /// Returns `true` if a file is a script of another language, or not a script.
     pub(crate) fn is_foreign(&self, path: &str) -> bool {
         match self.file(path) {
             File::Text(text) => {
@@ -302,7 +303,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether a text holds a command that acts: a program of the actions with words that may be an act, or a script.
+    /// Returns `true` if a text contains a command that acts: a program of the actions with arguments that may be an
+    /// act, or a script.
     pub(crate) fn acts_in(&self, text: &str) -> bool {
         let is_sign = |one: char| one.is_whitespace() || "'\"`;|&()!=,:+{}[]<>".contains(one);
         let text = match text.contains('\\') {
@@ -327,7 +329,7 @@ impl Evaluator<'_> {
         false
     }
 
-    /// Code that a tool runs, out of sight: an act that is written in it counts.
+    /// Handles code that a tool runs out of sight: an act that is written in it counts.
     pub(crate) fn code_outside(&mut self, code: &str) {
         self.guard_code(code);
         if self.acts_in(code) {
@@ -340,7 +342,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The words of a program that may start them: an act in them is possible, a script or a text that acts is a doubt.
+    /// Handles the arguments of a program that may execute them: an act in them is possible, a script or a text that
+    /// acts is a doubt.
     pub(crate) fn handed_on(&mut self, name: &str, arguments: &[String]) {
         let mut is_text = false;
         for (at, word) in arguments.iter().enumerate() {
@@ -388,7 +391,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// `/usr/lib/git-core/git-push`, `git-lfs push`: each command of git is a program as well.
+/// Returns the git command of a program such as `/usr/lib/git-core/git-push`: each command is a program as well.
 fn git_program(name: &str) -> Option<&str> {
     let verb = name.strip_prefix("git-");
     verb.filter(|verb| actions::is_git_builtin(verb))

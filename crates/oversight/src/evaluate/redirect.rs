@@ -1,4 +1,4 @@
-//! Redirections: what a command reads, and where its output goes.
+//! Redirections: the inputs of a command, and the targets of its output.
 
 use protection::Touch;
 use shell::ir::{Redirect, Script, Target, Word};
@@ -6,21 +6,21 @@ use shell::value::{joined, unknown};
 
 use super::{Evaluator, Outcome};
 
-/// Where a command's output goes.
+/// Target of a command's output.
 enum Sink<'r> {
     File {
         path: String,
         append: bool,
     },
     Process(&'r Script),
-    /// Where errors go.
+    /// Standard error.
     Errors,
-    /// A number that leads elsewhere.
+    /// A descriptor that leads elsewhere.
     Elsewhere,
 }
 
 impl Evaluator<'_> {
-    /// Runs something with its redirections in force.
+    /// Runs a closure with the redirections in force.
     pub(crate) fn redirected(
         &mut self,
         redirects: &[Redirect],
@@ -41,7 +41,7 @@ impl Evaluator<'_> {
             outcome.output = unknown();
         }
         self.deliver(&mut outcome, sinks);
-        // `3>&1 1>&2 2>&3`: what is caught is what goes to the errors.
+        // `3>&1 1>&2 2>&3`: the captured output is that of standard error.
         let swaps = |redirect: &Redirect| match &redirect.target {
             Target::Duplicate(word) => {
                 redirect.descriptor == 2
@@ -58,7 +58,7 @@ impl Evaluator<'_> {
         outcome
     }
 
-    /// `exec` without a program: the redirections stay.
+    /// Evaluates `exec` without a program: the redirections stay.
     pub(crate) fn open_for_good(&mut self, redirects: &[Redirect]) {
         let sinks = self.open(redirects);
         let mut outcome = Outcome::unknown();
@@ -117,7 +117,7 @@ impl Evaluator<'_> {
         let from = self.value(word);
         match from.parse::<i32>() {
             Ok(source) if number == 0 => {
-                // It may also be opened to the right of it.
+                // It may also be opened further to the right.
                 let content = self.state.descriptors.get(&source).cloned();
                 self.state
                     .descriptors

@@ -1,6 +1,7 @@
-//! Launchers whose programs leave the process tree: containers, other machines, sessions that run already, schedules.
+//! Launchers whose programs leave the process tree: containers, other machines, running sessions, schedules.
 //!
-//! Supervision does not see what they start, so what is not understood behind them is asked about.
+//! Supervision does not see the programs that they start, so a part that is not understood behind them leads to a
+//! question.
 
 use shell::value::has_hole;
 use shell::words::names;
@@ -9,26 +10,26 @@ use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Opaque, Outcome};
 use actions::lookup::absolute;
 
-/// Programs of this file.
+/// Programs that this file handles.
 pub(crate) const HANDLED: &[&str] = names!(
     "docker podman nerdctl docker-compose podman-compose kubectl oc incus lxc ssh autossh mosh rsh tmux screen zellij \
     at batch crontab systemd-run machinectl systemctl flatpak-spawn distrobox-host-exec limactl multipass vagrant"
 );
 
-/// Those whose programs have neither the files nor the credentials of the user, unless they are given.
+/// Programs whose commands have neither the files nor the credentials of the user, unless given.
 const CONTAINED: &[&str] = names!("docker podman nerdctl docker-compose podman-compose kubectl oc");
 
-/// Words of a container program that begin with a verb which starts a command.
+/// Prefixes of a container program's arguments that start a command.
 const STARTING: &[&str] = names!("run exec debug shell rsh unshare enter");
 
-/// Options of container programs that take the next word.
+/// Options of container programs that take the next argument.
 const VALUED: &[&str] = names!(
     "env volume workdir user name network entrypoint env-file publish label mount platform memory cpus hostname \
     add-host file project-name profile context namespace container pull restart link device cap-add security-opt \
     index image log-driver tmpfs ulimit gpus shm-size ipc pid cidfile instance project mode cwd"
 );
 
-/// Commands of `tmux` and its kin that run what they are given.
+/// Commands of `tmux` and similar programs that run their arguments.
 const TYPED: &[&str] = names!(
     "new-session new new-window neww split-window splitw respawn-pane respawn-window run-shell run if-shell if \
     pipe-pane pipep display-popup popup send-keys send display-message command-prompt stuff -X action write-chars \
@@ -86,7 +87,7 @@ impl Evaluator<'_> {
         self.outside(|this| this.in_shell(name, text))
     }
 
-    /// A shell that reads its input.
+    /// Evaluates a shell that reads its input.
     fn input_outside(&mut self, name: &str) -> Outcome {
         match self.state.input().cloned() {
             Some(input) => self.text_outside(name, &input),
@@ -94,7 +95,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `ssh options host command`.
+    /// Evaluates `ssh options host command`.
     fn machine(&mut self, name: &str, arguments: &[String]) -> Outcome {
         for option in option_values(arguments, &["-o"]) {
             let (key, command) = option.split_once(['=', ' ']).unwrap_or((&option, ""));
@@ -138,7 +139,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Files of another machine are not there to be read: what is asked of it by name counts.
+    /// Evaluates text for another machine, whose files cannot be read: commands that it names count.
     fn remote_text(&mut self, name: &str, text: &str) -> Outcome {
         let known = self.doubts();
         let outcome = self.in_shell(name, text);
@@ -175,7 +176,7 @@ impl Evaluator<'_> {
         let after = rest.get(1..).unwrap_or_default();
         let inner = skip_options(after, "evwupfnclhmaG", VALUED);
         let entry = option_value(after, &["--entrypoint"]);
-        // The first word is the image or the container; kubectl marks the command with `--`.
+        // The first argument is the image or the container; kubectl marks the command with `--`.
         let marked = after.iter().position(|word| word == "--");
         let command = match marked {
             Some(at) => after.get(at.saturating_add(1)..).unwrap_or_default(),
@@ -213,7 +214,7 @@ impl Evaluator<'_> {
         Outcome::unknown()
     }
 
-    /// Returns `true` if the options of a container give it something of the user by which it could publish.
+    /// Returns `true` if the options of a container give it credentials of the user by which it could publish.
     fn gets_credentials(&self, options: Option<&[String]>) -> bool {
         const SIGNS: &[&str] = names!(
             "privileged host .ssh .aws .npmrc .pypirc .netrc .git-credentials .config .docker .sock token secret key \
@@ -238,7 +239,7 @@ impl Evaluator<'_> {
             || options.iter().any(is_sign)
     }
 
-    /// The `RUN` lines of a file that is there: acts in them count, the rest is the business of the build.
+    /// Evaluates the `RUN` lines of an existing file: acts in them count, the rest belongs to the build.
     fn image_build(&mut self, arguments: &[String]) -> Outcome {
         let named = option_value(arguments, &["-f", "--file"]);
         let place = arguments
@@ -267,7 +268,7 @@ impl Evaluator<'_> {
         Outcome::unknown()
     }
 
-    /// Words that are typed into a session, or that it runs.
+    /// Evaluates text that is typed into a session, or that it runs.
     fn typed(&mut self, name: &str, arguments: &[String]) -> Outcome {
         let has_file = |word: &String| {
             matches!(
@@ -342,7 +343,7 @@ impl Evaluator<'_> {
         self.text_outside(name, &text)
     }
 
-    /// A command for later: from the input, or from a file.
+    /// Evaluates a command for later: from the input, or from a file.
     fn scheduled(&mut self, name: &str, arguments: &[String]) -> Outcome {
         let has = |letters: &str| {
             arguments.iter().any(|word| {
@@ -380,8 +381,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns `true` if a doubt is about scripts or recipes that a program runs by their names, and not about code in its
-/// words or on its input.
+/// Returns `true` if a doubt is about scripts or recipes that a program runs by their names, and not about code in
+/// its arguments or on its input.
 fn is_recipe(doubt: &Opaque) -> bool {
     let is_code = |word: &str| {
         let code = ["-c", "-e", "-p", "--eval", "--print"];
@@ -393,7 +394,7 @@ fn is_recipe(doubt: &Opaque) -> bool {
     doubt.reason.ends_with("not read") && (names_script || !doubt.reason.starts_with("code"))
 }
 
-/// All values of options, glued or in the next word.
+/// Returns all values of options, in the same argument or the next.
 fn option_values(arguments: &[String], options: &[&str]) -> Vec<String> {
     let mut all = Vec::new();
     let mut words = arguments.iter();

@@ -1,4 +1,4 @@
-//! One program with its words: who is asked what it does.
+//! Dispatch of one program with its arguments to the handler that evaluates it.
 
 use actions::lookup::base_name;
 use actions::{Answer, Around};
@@ -9,7 +9,7 @@ use shell::value::{for_people, has_hole, without_holes};
 
 use super::{Evaluator, Finding, Outcome, assign, programs, wrapper};
 
-/// Why a command whose first word is unknown is opaque.
+/// Reason that a command with an unknown first word is opaque.
 pub(crate) const UNKNOWN_PROGRAM: &str = "the name of the program is not known";
 
 /// Other names of the same program.
@@ -29,13 +29,13 @@ const OTHERS: &[(&str, &str)] = &[
     ("nawk", "awk"),
 ];
 
-/// Programs that are scripts of JavaScript: `npm-cli.js`, `yarn-4.1.0.cjs`, `gh-pages.js`.
+/// Programs that are JavaScript files: `npm-cli.js`, `yarn-4.1.0.cjs`, `gh-pages.js`.
 const JAVASCRIPT: &[&str] = shell::words::names!("npm npx yarn pnpm pnpx gh-pages wrangler");
 
 /// Programs whose name may end in a version.
 const VERSIONED: &[&str] = shell::words::names!("python pypy perl ruby php lua node tclsh pip");
 
-/// The name by which a program is known: no directory, no version, no ending.
+/// Returns the canonical name of a program: no directory, no version, no extension.
 pub(crate) fn program_name(program: &str) -> String {
     // `~/.local/share/claude/versions/2.1.0`: the file is named by its version.
     let place = program.contains('/').then_some(program);
@@ -72,7 +72,7 @@ pub(crate) fn program_name(program: &str) -> String {
     match versioned {
         Some(&"pypy") => "python".to_owned(),
         Some(known) => (*known).to_owned(),
-        // `gsed`, `gxargs`: the tools of GNU on other systems.
+        // `gsed`, `gxargs`: the GNU tools on other systems.
         None => match name.strip_prefix('g') {
             Some(
                 rest @ ("sed" | "env" | "find" | "xargs" | "tar" | "sort" | "split" | "nice"
@@ -103,7 +103,7 @@ impl Evaluator<'_> {
             for assignment in assignments {
                 self.assign(assignment, false);
             }
-            // A substitution in it decides how it ends.
+            // A substitution in it decides the exit status.
             let is_certain = words.is_empty();
             return self.redirected(redirects, |_| Outcome::quiet(is_certain.then_some(true)));
         }
@@ -126,7 +126,7 @@ impl Evaluator<'_> {
         outcome
     }
 
-    /// Follows one program.
+    /// Evaluates one program.
     pub(crate) fn run(&mut self, words: &[String]) -> Outcome {
         if !self.step() {
             return Outcome::unknown();
@@ -145,7 +145,7 @@ impl Evaluator<'_> {
             self.opaque(UNKNOWN_PROGRAM, &words.join(" "));
             let bare = without_holes(base_name(program));
             if bare.is_empty() {
-                // It may be nothing at all, or a launcher: `$SUDO git push`.
+                // It may be empty, or a launcher: `$SUDO git push`.
                 return self.run(arguments);
             }
             let mut again = vec![bare];
@@ -158,7 +158,7 @@ impl Evaluator<'_> {
         self.guard_keys(program, arguments);
         if !program.contains('/') {
             if let Some(text) = self.state.aliases.get(program.as_str()).cloned() {
-                // Scripts do not expand aliases unless that is switched on, so the program counts as well.
+                // Scripts do not expand aliases unless enabled, so the program counts as well.
                 let whole = with_words(&text, arguments);
                 if self.world.walking.insert(format!("alias {program}")) {
                     self.linked(format!("alias {program}"), |this| this.shell_text(&whole));
@@ -178,7 +178,7 @@ impl Evaluator<'_> {
         self.known_program(words)
     }
 
-    /// Calls a function of this name; `None` where a program of the name may run instead.
+    /// Calls a function of this name; `None` if a program of the name may run instead.
     fn function(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         let bodies = self.state.functions.get(name)?.clone();
         if let [Some(only)] = bodies.as_slice() {
@@ -267,7 +267,7 @@ impl Evaluator<'_> {
                 .map(String::as_str)
                 .filter(|text| !has_hole(text)),
         };
-        // A pattern is a name of files that are not looked at.
+        // A pattern is a file name, and the file system is not searched.
         if arguments.iter().any(|word| is_pattern(word)) {
             let masked: Vec<String> = arguments.iter().map(|word| masked(word)).collect();
             return self.catalog.classify(name, &masked, &around);
@@ -275,7 +275,7 @@ impl Evaluator<'_> {
         self.catalog.classify(name, arguments, &around)
     }
 
-    /// Notes the actions that this program performs by itself.
+    /// Records the actions that this program performs by itself.
     pub(crate) fn classify(&mut self, name: &str, arguments: &[String]) {
         let answer = self.answer(name, arguments);
         if let Some(reason) = answer.unknown {
@@ -303,17 +303,17 @@ impl Evaluator<'_> {
     }
 }
 
-/// What some programs do, by their names.
+/// Function that evaluates a program by its name.
 type Handler = fn(&mut Evaluator<'_>, &str, &[String]) -> Outcome;
 
 macro_rules! handlers {
     ($($names:expr => $handler:expr;)*) => { &[$(($names, $handler)),*] };
 }
 
-/// Who knows what a program does. A program that is in no line is one of many, see [`programs`].
+/// Handlers by program. A program without an entry is handled in [`programs`].
 const HANDLERS: &[(&[&str], Handler)] = handlers! {
     super::shells::SHELLS => |this, name, words| this.shell(name, words);
-    // `capsh -- -c text`: what follows are arguments of a shell.
+    // `capsh -- -c text`: the rest are arguments of a shell.
     &["capsh"] => |this, _, words| {
         let at = words.iter().position(|word| word == "--");
         let words = at.and_then(|at| words.get(at.saturating_add(1)..));
@@ -345,7 +345,7 @@ fn masked(word: &str) -> String {
     }
 }
 
-/// Whether a function may end before its end.
+/// Returns `true` if a function may return before its end.
 fn leaves_early(body: &Command) -> bool {
     let shell::ir::Kind::Group(script) = &body.kind else {
         return true;

@@ -1,4 +1,4 @@
-//! Small languages in the words of a program: whether a script in them can start another program. None is run.
+//! Small languages in the arguments of a program: decides if a script in them can start another program. None is run.
 
 use shell::value::HOLE;
 use shell::words::names;
@@ -37,7 +37,7 @@ pub(super) fn awk_code(arguments: &[String]) -> String {
 pub(super) fn awk_starts(code: &str) -> bool {
     let mut letters = code.chars().peekable();
     let mut word = String::new();
-    // A slash begins a pattern where no value stands before it.
+    // A slash begins a pattern if no value is before it.
     let mut is_value = false;
     while let Some(letter) = letters.next() {
         if letter.is_alphanumeric() || letter == '_' {
@@ -72,7 +72,7 @@ pub(super) fn awk_starts(code: &str) -> bool {
     word == "system"
 }
 
-/// Goes behind the next sign that is not escaped.
+/// Skips past the next unescaped `end`.
 fn skip_to(letters: &mut impl Iterator<Item = char>, end: char) {
     while let Some(letter) = letters.next() {
         if letter == '\\' {
@@ -139,7 +139,7 @@ pub(super) fn sed_starts(script: &str) -> bool {
             .position(|one| *one == '\n')
             .map_or(letters.len(), |end| at.saturating_add(end))
     };
-    // Behind the next sign that is not escaped; brackets hold any sign.
+    // Past the next unescaped character; brackets contain any character.
     let part_end = |from: usize, end: char| {
         let mut at = from;
         loop {
@@ -215,7 +215,7 @@ pub(super) fn sed_starts(script: &str) -> bool {
     false
 }
 
-/// Returns what an editor is told to do: commands in its options, a script, or its input.
+/// Returns the commands for an editor: in its options, a script, or its input.
 pub(super) fn editor_code(arguments: &[String], input: Option<&String>) -> String {
     let starts = names!("-c + -S -s -u -l -e -E --cmd --headless");
     let commands = arguments.iter().filter(|word| {

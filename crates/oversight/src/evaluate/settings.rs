@@ -1,4 +1,4 @@
-//! Git's settings: where they come from, how a file of them is read, and which values git runs.
+//! Git's settings: their sources, the parsing of their files, and the values that git executes.
 
 use actions::git_config::{is_include, settings_of};
 use actions::lookup::{absolute, directory_of};
@@ -7,18 +7,18 @@ use shell::words::names;
 use super::Evaluator;
 use super::world::File;
 
-/// Files of settings of the machine.
+/// System-wide settings files.
 const SYSTEM_FILES: &[&str] =
     names!("/etc/gitconfig /usr/local/etc/gitconfig /opt/homebrew/etc/gitconfig");
 
-/// Stands in place of the settings of a file that cannot be read; its value is the file.
+/// Placeholder key for the settings of a file that cannot be read; its value is the file.
 pub(crate) const UNREADABLE: &str = "\u{1}";
 
-/// Files of settings that include each other are followed so far.
+/// Limit of the depth of settings files that include each other.
 const MAX_INCLUDES: usize = 8;
 
 impl Evaluator<'_> {
-    /// Settings of this call, of the environment and of this command, the strongest first.
+    /// Returns the settings of this call, of the environment and of this command, the strongest first.
     pub(super) fn own_settings(&self, made: &[(String, String)]) -> Vec<(String, String)> {
         let lower = |(key, value): (String, String)| (key.to_ascii_lowercase(), value);
         let given = made.iter().map(|(key, value)| {

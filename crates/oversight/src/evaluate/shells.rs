@@ -1,4 +1,4 @@
-//! Shells: the text, the script or the input that they read. A script is read where it is named and is shell.
+//! Shells: the text, the script or the input that they read. A named script is read as shell code.
 
 use actions::lookup::base_name;
 use shell::value::has_hole;
@@ -12,12 +12,12 @@ use super::{Evaluator, Outcome};
 pub(crate) const SHELLS: &[&str] =
     names!("bash sh dash zsh ksh mksh ash fish rbash lksh yash csh tcsh oksh loksh posh");
 
-/// Whether a program reads shell text.
+/// Returns `true` if a program reads shell text.
 pub(crate) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name)
 }
 
-/// Marks of what only zsh or fish reads in a way of its own.
+/// Marks of syntax that only zsh or fish parses differently.
 const OTHER_DIALECT: &[&str] = &[
     "${(", "${=", "${~", "$=", "alias -g", "alias -s", "set -A", " =", "((", "autoload",
 ];
@@ -47,7 +47,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// What a new shell reads first, where the command itself wrote it.
+    /// Evaluates the start files of a new shell, if the command itself wrote them.
     fn own_start_files(&mut self, name: &str) {
         let mut written = self.world.written.keys();
         let is_start = |path: &String| {
@@ -63,7 +63,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What the user's own files define can be called by its name; acts in them count, doubts do not.
+    /// Evaluates the user's own start files, whose definitions can be called by name; acts in them count, doubts do
+    /// not.
     fn user_start_files(&mut self) {
         for file in [".profile", ".bash_profile", ".bashrc"] {
             let text = self.content(&format!("{}/{file}", self.home));
@@ -93,7 +94,7 @@ impl Evaluator<'_> {
             _ => {
                 self.state.positional.clone_from(&call.words);
                 let Some(input) = self.state.descriptors.insert(0, String::new()) else {
-                    // The caller's own input, which is a terminal or nothing.
+                    // The caller's own input, which is a terminal or empty.
                     self.state.descriptors.remove(&0);
                     return Outcome::quiet(None);
                 };
@@ -103,7 +104,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What bash would read in another way.
+    /// Handles text that bash would parse differently.
     fn other_dialect(&mut self, name: &str, text: &str) {
         let is_other = match name {
             "zsh" => {
@@ -124,7 +125,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A script file, by the shell that was named.
+    /// Evaluates a script file by the named shell.
     pub(crate) fn script_file(&mut self, path: &str, arguments: &[String], by: &str) -> Outcome {
         let text = match self.file(path) {
             File::Text(text) => text,
@@ -162,12 +163,12 @@ impl Evaluator<'_> {
         outcome
     }
 
-    /// A program that is named by its path: a script of a shell is read, everything else is not.
+    /// Evaluates a program that is named by its path: a script of a shell is read, everything else is not.
     pub(crate) fn by_path(&mut self, path: &str, name: &str, arguments: &[String]) -> Outcome {
         let shell = match self.file(path) {
             File::Text(text) => match first_line_program(&text) {
                 Some(program) => is_shell(&program).then_some(program),
-                // Without a first line of its own the shell reads it.
+                // Without a first line of its own, the shell reads it.
                 None => Some("sh".to_owned()),
             },
             _ => None,
@@ -178,7 +179,7 @@ impl Evaluator<'_> {
         if has_hole(path) && self.world.is_system(path) {
             return self.other_program(name, arguments);
         }
-        // What it would be by its name counts, what it does with its words is not known.
+        // Its name counts as that of the program, the use of its arguments is unknown.
         self.opaque("a program of the project is run, which is not read", path);
         if super::wrapper::is_wrapper(name) || is_shell(name) {
             let words = [&[name.to_owned()], arguments].concat();
@@ -189,7 +190,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The program of `#!/usr/bin/env bash`.
+/// Returns the program of `#!/usr/bin/env bash`.
 pub(crate) fn first_line_program(text: &str) -> Option<String> {
     let line = text.strip_prefix("#!")?.lines().next()?;
     let mut words = line.split_whitespace();
@@ -201,7 +202,7 @@ pub(crate) fn first_line_program(text: &str) -> Option<String> {
     Some(program_name(program))
 }
 
-/// How a shell was called.
+/// Options of a shell call.
 #[derive(Default)]
 struct Call {
     reads_text: bool,

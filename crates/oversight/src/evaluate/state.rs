@@ -1,4 +1,4 @@
-//! What a shell knows while it runs: variables, functions, directory, descriptors. Values only; nothing runs here.
+//! State of a shell while it runs: variables, functions, directory, descriptors. Values only; nothing runs here.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -10,10 +10,10 @@ use shell::value::{ENVIRONMENT, HOLE, either, for_people, unknown};
 /// The elements of an array: keys and texts.
 pub(crate) type Elements = Vec<(String, String)>;
 
-/// What a variable holds.
+/// Value of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stored {
-    /// One text.
+    /// A string.
     Text(String),
     /// An array.
     Array(Elements),
@@ -31,16 +31,16 @@ impl Stored {
     }
 }
 
-/// What is read of a variable, beside what was written.
+/// Effect of an attribute on the value that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reads {
-    /// The same.
+    /// The written value.
     Plain,
-    /// `declare -i`: the number that was computed.
+    /// `declare -i`: the computed number.
     Number,
-    /// `declare -l`, `-u`: a text that is like it.
+    /// `declare -l`, `-u`: a similar text.
     Changed,
-    /// `declare -n`: what another variable holds, and what is written is written there.
+    /// `declare -n`: reads and writes go to another variable.
     Through,
 }
 
@@ -53,17 +53,17 @@ impl Reads {
     }
 }
 
-/// A variable.
+/// Variable with its attributes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Variable {
     pub(crate) stored: Stored,
     pub(crate) exported: bool,
     pub(crate) reads: Reads,
-    /// `readonly`: what is assigned is refused.
+    /// `readonly`: assignments are refused.
     pub(crate) is_fixed: bool,
 }
 
-/// Prefixes of variables that steer the programs with gated actions.
+/// Prefixes of variables that control the programs with gated actions.
 const STEERING: &[&str] = shell::words::names!(
     "GIT_ GH_ GITHUB_ NPM_ npm_ YARN_ PNPM_ TWINE_ UV_ POETRY_ HATCH_ FLIT_ CLOUDFLARE_ CARGO_REGISTR"
 );
@@ -73,10 +73,10 @@ const OWN: &[&str] = shell::words::names!(
     "_ BASH_ARGV BASH_ARGV0 BASH_COMMAND BASH_EXECUTION_STRING BASH_REMATCH DIRSTACK FUNCNAME OLDPWD"
 );
 
-/// The bodies that a name can stand for; `None` where it may not be defined.
+/// Possible bodies of a name; `None` if it may be undefined.
 pub(crate) type Bodies = Vec<Option<Rc<Command>>>;
 
-/// One shell.
+/// State of one shell.
 #[derive(Clone, Debug)]
 pub(crate) struct Shell {
     /// Shared between shells until one of them changes it: a script of many lines makes many shells.
@@ -85,17 +85,17 @@ pub(crate) struct Shell {
     pub(crate) aliases: Rc<BTreeMap<String, String>>,
     pub(crate) positional: Vec<String>,
     pub(crate) name: Rc<str>,
-    /// Has a hole when it is not known.
+    /// Working directory; has a hole if it is unknown.
     pub(crate) directory: Rc<str>,
-    /// What can be read from each number; the caller's own input is not among them, and nothing comes from it.
+    /// Readable content of each descriptor; the caller's own input is not included, and gives nothing.
     pub(crate) descriptors: BTreeMap<i32, String>,
-    /// Within a function: its own variables, with what they were outside.
+    /// Local variables within a function, with their outer values.
     pub(crate) locals: Option<Vec<(String, Option<Variable>)>>,
-    /// `set -a`.
+    /// Set by `set -a`.
     pub(crate) exports_all: bool,
-    /// A name that is not known is written through: any variable may be another.
+    /// Set if an unknown name was written through: any variable may have changed.
     pub(crate) all_odd: bool,
-    /// `shopt -s lastpipe`: the last command of a pipeline runs in this shell.
+    /// Set by `shopt -s lastpipe`: the last command of a pipeline runs in this shell.
     pub(crate) last_pipe: bool,
 }
 
@@ -132,12 +132,12 @@ impl Shell {
         }
     }
 
-    /// Whether a variable steers the programs with gated actions.
+    /// Returns `true` if a variable controls the programs with gated actions.
     pub(crate) fn steers(name: &str) -> bool {
         STEERING.iter().any(|prefix| name.starts_with(prefix))
     }
 
-    /// Variables that the command itself exports and that steer the programs with gated actions.
+    /// Returns the variables that the command itself exports and that control the programs with gated actions.
     pub(crate) fn steering(&self) -> Vec<String> {
         let steering = self
             .variables
@@ -150,12 +150,12 @@ impl Shell {
         steering.map(shown).collect()
     }
 
-    /// What is read from the standard input, where that is not the caller's own.
+    /// Returns the content of the standard input, if it is not the caller's own.
     pub(crate) fn input(&self) -> Option<&String> {
         self.descriptors.get(&0)
     }
 
-    /// The text of a variable; an array stands for its first element.
+    /// Returns the text of a variable; an array gives its first element.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         if name == "PWD" {
             return Some(self.directory.to_string());
@@ -181,7 +181,7 @@ impl Shell {
         self.store(name, Stored::Text(text), exported);
     }
 
-    /// Gives a variable what it holds; its other attributes stay.
+    /// Sets the value of a variable; its other attributes stay.
     pub(crate) fn store(&mut self, name: &str, stored: Stored, exported: bool) {
         let before = self.variables.get(name);
         let is_fixed = before.is_some_and(|old| old.is_fixed);
@@ -197,7 +197,7 @@ impl Shell {
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), variable);
     }
 
-    /// Forgets a variable, or the function of that name.
+    /// Unsets a variable, or the function of that name.
     pub(crate) fn unset(&mut self, name: &str) {
         match self.variables.get(name) {
             Some(variable) if variable.is_fixed => {}
@@ -213,7 +213,7 @@ impl Shell {
         }
     }
 
-    /// The elements of an array; a text is its own first element.
+    /// Returns the elements of an array; a string is its own first element.
     pub(crate) fn elements(&self, name: &str) -> Option<Elements> {
         let Some(variable) = self.variables.get(name) else {
             return OWN.contains(&name).then(|| vec![(unknown(), unknown())]);
@@ -226,7 +226,7 @@ impl Shell {
         })
     }
 
-    /// `local x`: what it is outside comes back when the function ends.
+    /// Makes a variable local: its outer value returns when the function ends.
     pub(crate) fn make_local(&mut self, name: &str) {
         let before = self.variables.get(name).cloned();
         if let Some(locals) = &mut self.locals
@@ -236,7 +236,7 @@ impl Shell {
         }
     }
 
-    /// Whether a command would mean the same in both.
+    /// Returns `true` if a command would have the same meaning in both.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.variables, &other.variables)
             && Rc::ptr_eq(&self.functions, &other.functions)
@@ -244,7 +244,7 @@ impl Shell {
             && self.directory == other.directory
     }
 
-    /// Puts variables back as they were.
+    /// Restores variables.
     pub(crate) fn restore(&mut self, before: Vec<(String, Option<Variable>)>) {
         if before.is_empty() {
             return;
@@ -258,7 +258,7 @@ impl Shell {
         }
     }
 
-    /// What a program that is started sees of it. Functions may be exported.
+    /// Returns the state that a started program sees. Functions may be exported.
     pub(crate) fn child(&self) -> Self {
         let mut child = self.clone();
         Rc::make_mut(&mut child.variables).retain(|_, variable| variable.exported);
@@ -275,7 +275,7 @@ impl Shell {
         child
     }
 
-    /// After two ways that may both have been taken: what differs is not known.
+    /// Joins the states of two branches that may both have been taken: differing values become unknown.
     pub(crate) fn join(&mut self, other: Self) {
         self.all_odd |= other.all_odd;
         if !Rc::ptr_eq(&self.variables, &other.variables) {
@@ -337,7 +337,7 @@ impl Shell {
         }
     }
 
-    /// After a loop whose rounds are not counted: what changed may be anything.
+    /// Widens the state after a loop whose rounds are not counted: changed values become unknown.
     pub(crate) fn widen(&mut self, before: &Self) {
         let now = self.clone();
         self.join(before.clone());

@@ -1,4 +1,4 @@
-//! What `echo`, `printf` and `cat` print, where that stands in the command.
+//! Output of `echo`, `printf` and `cat`, if it is literal in the command.
 
 use shell::escape;
 use shell::value::{has_hole, joined, unknown};
@@ -20,7 +20,7 @@ pub(crate) fn echo(words: &[String]) -> Outcome {
     if flags.contains('e') {
         text = escape::backslashes(&text);
     } else if text.contains('\\') {
-        // Most shells but bash read escapes without being told.
+        // Most shells other than bash interpret escapes by default.
         text = match escape::backslashes(&text) == text {
             true => text,
             false => unknown(),
@@ -35,7 +35,7 @@ pub(crate) fn echo(words: &[String]) -> Outcome {
     }
 }
 
-/// Formats words with `%s`, `%b`, `%d`, `%q`, `%c` and `%%`; what a width changes is not known.
+/// Formats arguments with `%s`, `%b`, `%d`, `%q`, `%c` and `%%`; the effect of a width is unknown.
 pub(crate) fn printf(arguments: &[String]) -> Outcome {
     let arguments = match arguments.split_first() {
         Some((dashes, rest)) if dashes == "--" => rest,
@@ -78,7 +78,7 @@ pub(crate) fn printf(arguments: &[String]) -> Outcome {
     }
 }
 
-/// `which git`, `command -v git`, `type -P git`: where a program lies.
+/// Evaluates `which git`, `command -v git`, `type -P git`: the path of a program.
 pub(crate) fn path_of(words: &[String]) -> Outcome {
     let named: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
     match named.as_slice() {
@@ -88,7 +88,7 @@ pub(crate) fn path_of(words: &[String]) -> Outcome {
 }
 
 impl Evaluator<'_> {
-    /// `tee`: what goes through it is what it writes.
+    /// Evaluates `tee`: it prints its input and writes it to files.
     pub(crate) fn tee(&mut self, words: &[String]) -> Outcome {
         let input = self.state.input().cloned().unwrap_or_else(unknown);
         let appends = words.iter().any(|word| word == "-a" || word == "--append");

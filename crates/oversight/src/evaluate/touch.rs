@@ -1,4 +1,4 @@
-//! What of the protected things a started program touches. The guard decides; this only says what is touched where.
+//! Protected things that a started program touches. The guard decides; this module only reports the touches.
 
 use crate::verdict::Verdict;
 use actions::lookup::{absolute, base_name};
@@ -12,15 +12,15 @@ use shell::value::has_hole;
 use super::{Certainty, Evaluator, remote, shells, wrapper};
 use actions::changing;
 
-/// Longer strings in code are texts.
+/// Limit of the length of a string in code that may be a path.
 const MAX_PATH: usize = 4096;
 
-/// Programs that change files, where code starts them.
+/// Programs that change files, for calls from code.
 const FILE_PROGRAMS: &[&str] =
     shell::words::names!("rm mv cp ln tee sed dd truncate unlink chmod rmdir echo printf");
 
 impl Evaluator<'_> {
-    /// A file is touched by the command itself or by a program that it starts.
+    /// Records that the command or a program that it starts touches a file.
     pub(crate) fn touch(&mut self, touch: Touch, path: &str) {
         let Some(guard) = self.guard else {
             return;
@@ -33,7 +33,7 @@ impl Evaluator<'_> {
             return;
         }
         if self.notes.muted > 0 && matches!(touch, Touch::Given | Touch::Named) {
-            // What a script that is there does with it is not known, and not this command's doing.
+            // The use of the file by an existing script is unknown, and not the act of this command.
             return;
         }
         let directory = self.state.directory.clone();
@@ -53,7 +53,7 @@ impl Evaluator<'_> {
 
     pub(crate) fn guarded(&mut self, guarded: Guarded) {
         let mut guarded = guarded;
-        // A question instead of a refusal where the words may not run at all.
+        // A question instead of a refusal, because the program is possibly not started.
         if self.certainty() == Certainty::Possible {
             guarded.verdict = Verdict::Ask;
         }
@@ -61,7 +61,7 @@ impl Evaluator<'_> {
         self.notes.findings.guard(guarded);
     }
 
-    /// Looks at the files that a program is given, and at commands of ours that are for people.
+    /// Checks the files in a program's arguments, and our commands that are for people.
     pub(crate) fn guard_program(&mut self, name: &str, arguments: &[String]) {
         let is_launcher = wrapper::is_wrapper(name) || shells::is_shell(name);
         let input = self.state.input().filter(|input| !has_hole(input)).cloned();
@@ -141,7 +141,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Refuses words that name a key, unless the program or builtin looks at names only.
+    /// Refuses arguments that name a key, unless the program or builtin reads names only.
     pub(crate) fn guard_keys(&mut self, program: &str, arguments: &[String]) {
         let Some(guard) = self.guard else {
             return;
@@ -192,7 +192,7 @@ impl Evaluator<'_> {
         let exported = exported.filter_map(|(name, _)| self.state.get(name));
         words.extend(exported.filter(|value| value.contains("role-os")));
         if self.world.names_keys && arguments.iter().any(|word| has_hole(word)) {
-            // What looked at the names of the keys may have printed them.
+            // A program that read the names of the keys may have printed them.
             words.push(".role-os/keys".to_owned());
         }
         for path in words {
@@ -200,12 +200,12 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Notes the other names that the command gives to files: links, and folders that are mounted.
+    /// Records the other names that the command gives to files: links, and directories that are mounted.
     fn note_links(&mut self, name: &str, arguments: &[String]) {
         for (link, target) in links::made(name, arguments) {
             let link = absolute(&self.state.directory, &link);
             let folder = link.rsplit_once('/').map_or("/", |(folder, _)| folder);
-            // A symbolic link starts where it lies, all others where the command is.
+            // A symbolic link starts at its directory, all others at the working directory.
             let targets = [
                 absolute(folder, &target),
                 absolute(&self.state.directory, &target),
@@ -217,7 +217,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Refuses to end the programs that guard, by their names or by what a search for them found.
+    /// Refuses to end our guarding processes, by their names or by the results of a search for them.
     fn guard_processes(&mut self, name: &str, arguments: &[String]) {
         if processes::looks_for_ours(name, arguments) {
             self.world.found_ours = true;
@@ -228,7 +228,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns the files that variables of the command tell git to use: its directory, its index, its traces.
+    /// Returns the files that git uses by variables of the command: its directory, its index, its traces.
     fn git_files(&self) -> Vec<String> {
         let exported = self
             .state
@@ -239,7 +239,7 @@ impl Evaluator<'_> {
         values.filter(|value| !value.contains(' ')).collect()
     }
 
-    /// `cp /usr/bin/git x`: a program of the system under another name.
+    /// Records `cp /usr/bin/git x`: a system program under another name.
     fn copied(&mut self, arguments: &[String]) {
         let words: Vec<&String> = arguments
             .iter()
@@ -257,7 +257,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Files that come from the network.
+    /// Records files that come from the network.
     fn downloads(&mut self, name: &str, arguments: &[String]) {
         let is_curl = name == "curl";
         let by_name = |word: &String| {
@@ -271,7 +271,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `cargo run -p roleos -- grant …`.
+    /// Checks `cargo run -p roleos -- grant …`.
     fn guard_cargo(&mut self, arguments: &[String]) {
         let runs = arguments.iter().any(|word| word == "run" || word == "r");
         let ours = arguments.iter().any(|word| word.contains("roleos"));
@@ -284,7 +284,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Settings of git that the command puts into the environment.
+    /// Returns the git settings that the command puts into the environment.
     pub(super) fn git_environment(&self) -> Vec<(String, String)> {
         const KEY: &str = "GIT_CONFIG_KEY_";
         let after = self.state.variables.range(KEY.to_owned()..);
@@ -303,7 +303,7 @@ impl Evaluator<'_> {
         settings
     }
 
-    /// Variables that the command sets and that change which settings an agent loads.
+    /// Returns the variables that the command sets and that change the settings an agent loads.
     fn settings_variables(&self) -> Vec<String> {
         let is_new =
             |name: &str| name != "HOME" || self.state.get(name).as_deref() != Some(&self.home);
@@ -319,8 +319,8 @@ impl Evaluator<'_> {
             .collect()
     }
 
-    /// Paths in the code of another language: who opens one to write, or reads a key, does it here. Code that changes
-    /// files and names a protected one elsewhere may change it.
+    /// Checks paths in the code of another language: code that opens one to write, or reads a key, does it here. Code
+    /// that changes files and names a protected one elsewhere may change it.
     pub(crate) fn guard_code(&mut self, code: &str) {
         if self.guard.is_none() || !actions::mentions_guarded(code) {
             return;
@@ -328,7 +328,7 @@ impl Evaluator<'_> {
         let may_change = changing::may_change(code);
         let mut parts = String::new();
         let mut listed: Vec<String> = Vec::new();
-        // Every second part stands between quotes.
+        // Every second part is between quotes.
         for (at, text) in code.split(['"', '\'', '`']).enumerate() {
             let is_between = at % 2 == 0;
             if is_between || text.len() > MAX_PATH || text.contains('\n') || has_hole(text) {
@@ -361,7 +361,7 @@ impl Evaluator<'_> {
             if touch == Touch::Write || is_named || text.contains("keys") {
                 self.touch(touch, text);
             }
-            // A command in a text or in a list: what it touches counts.
+            // A command in a text or in a list: the files that it touches count.
             if parts.is_empty() || !listed.is_empty() || FILE_PROGRAMS.contains(&text) {
                 listed.push(text.to_owned());
             }
@@ -372,7 +372,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Attributes of git that name a driver.
+    /// Checks git attributes that name a driver.
     pub(crate) fn guard_attributes(&mut self, path: &str, text: &str) {
         let found = self
             .guard
@@ -382,7 +382,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The user's folder of states is where the trust store lies, whatever the command calls it.
+    /// Records that the user's directory of states contains the trust store, whatever the command calls it.
     pub(crate) fn know_trust(&mut self) {
         let folder = self.guard.and_then(|guard| guard.trust.first());
         if let Some(parent) = folder.and_then(|folder| folder.strip_suffix("/roleos")) {
@@ -390,7 +390,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The files that a patch changes.
+    /// Checks the files that a patch changes.
     pub(crate) fn guard_patch(&mut self, patch: &str) {
         for (touch, path) in patched(patch) {
             self.touch(touch, &path);

@@ -1,4 +1,4 @@
-//! Trees that a program writes over protected things: the source is listed where that is possible.
+//! Trees that a program writes over protected things: the source is listed if possible.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Remembers what an archive holds that the command itself makes.
+    /// Records the content of an archive that the command itself makes.
     pub(super) fn packed_tree(&mut self, name: &str, arguments: &[String]) {
         if let Some((file, mut sources)) = trees::packed(name, arguments) {
             for (from, _) in &mut sources {
@@ -79,7 +79,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Lists the source of one tree and judges what would arrive.
+    /// Lists the source of one tree and judges the paths that would arrive.
     fn brought(&mut self, tree: &Tree) {
         for (source, target) in self.placements(tree) {
             let matters = self
@@ -100,7 +100,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Where the entries of a source go: the source, and the directory that its entries are relative to.
+    /// Returns the placements of a source: the source, and the directory that its entries are relative to.
     fn placements(&mut self, tree: &Tree) -> Vec<(String, String)> {
         let written = tree.target.clone().unwrap_or_else(|| ".".to_owned());
         if has_hole(&written) || has_hole(&self.state.directory) {
@@ -135,7 +135,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Searches for what is refused first, then for what a person may approve, then for what is asked about.
+    /// Searches for refused paths first, then for those that a person may approve, then for those that lead to a
+    /// question.
     fn listed(&self, tree: &Tree, source: &str, target: &str) -> Listing {
         let order = [
             (Verdict::Deny, false),
@@ -204,13 +205,13 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether the arguments come from the output of another program.
+    /// Returns `true` if the arguments come from the output of another program.
     fn is_handed_on(&self) -> bool {
         let mut chain = self.notes.chain.iter();
         chain.any(|link| matches!(link.as_str(), "xargs" | "parallel"))
     }
 
-    /// The path at which an entry arrives, where its first part can be a link in the target.
+    /// Returns the path at which an entry arrives, if its first part can be a link in the target.
     fn through_link(
         &self,
         target: &str,
@@ -226,7 +227,7 @@ impl Evaluator<'_> {
         absolute(real, below)
     }
 
-    /// A directory on the disk, with the files that this command wrote there.
+    /// Lists a directory on the disk, with the files that this command wrote there.
     fn listed_directory(&self, source: &str, is_wanted: &dyn Fn(&str) -> bool) -> Listing {
         let (directory, first) = match base_name(source) {
             name if pattern::is_active(name) => (directory_of(source), Some(name.to_owned())),
@@ -235,7 +236,7 @@ impl Evaluator<'_> {
         let is_wanted = |entry: &str| match &first {
             Some(first) => {
                 let (top, rest) = entry.split_once('/').unwrap_or((entry, ""));
-                // The name that matched is part of what arrives, the rest lies below it.
+                // The name that matched is part of the arriving path, the rest is below it.
                 pattern::matches(first, top) && (is_wanted(entry) || is_wanted(rest))
             }
             None => is_wanted(entry),
@@ -258,7 +259,7 @@ impl Evaluator<'_> {
             .search(Source::Directory(directory), &is_wanted)
     }
 
-    /// A protected path arrives.
+    /// Handles a protected path that arrives.
     fn arrived(&mut self, tree: &Tree, path: &str) {
         let touch = match tree.from.revision() {
             Some(name) if self.is_bound(name) => Touch::Bound,
@@ -267,8 +268,8 @@ impl Evaluator<'_> {
         self.touch(touch, path);
     }
 
-    /// Returns `true` if a revision is a commit by its whole id, or a branch or tag: the state of the repository that an
-    /// approval binds holds these, and neither remote branches nor reflogs.
+    /// Returns `true` if a revision is a commit by its whole id, or a branch or tag: the state of the repository that
+    /// an approval binds includes these, and neither remote branches nor reflogs.
     fn is_bound(&mut self, name: &str) -> bool {
         let is_id = |name: &str| name.bytes().all(|byte| byte.is_ascii_hexdigit());
         if matches!(name.len(), 40 | 64) && is_id(name) {
@@ -283,7 +284,7 @@ impl Evaluator<'_> {
             let read = self.world.lookup.read(&format!("{repository}/{path}"));
             !matches!(read, Content::Missing)
         };
-        // A file of that name in front of all refs is what git takes.
+        // Git prefers a file of that name to all refs.
         if is_file(name) || is_file(&format!("refs/{name}")) {
             return false;
         }
@@ -302,7 +303,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Files that cannot be listed go into a directory, or those that are named.
+    /// Handles files that cannot be listed: they go into a directory, or are named.
     fn fills(&mut self, tree: &Tree) {
         let target = tree.target.clone().unwrap_or_else(|| ".".to_owned());
         self.touch(Touch::Fill, &target);
@@ -311,7 +312,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A source that is there and cannot be listed goes where protected things lie.
+    /// Handles an existing source that cannot be listed, and whose target contains protected things.
     fn unlisted(&mut self, target: &str) {
         let Some(guard) = self.guard else { return };
         if let Some(guarded) = guard.unlisted(target, &self.home) {
@@ -332,7 +333,7 @@ fn is_git(from: &From) -> bool {
     )
 }
 
-/// Returns `true` if git is asked for this path.
+/// Returns `true` if the git command names this path.
 fn is_member(tree: &Tree, path: &str, here: &str) -> bool {
     let names = |member: &String| {
         let place = absolute(here, member);

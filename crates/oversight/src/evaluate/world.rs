@@ -1,4 +1,4 @@
-//! Files as far as the command itself or the lookup knows them. Reading is all that happens here.
+//! Files known by the command itself or the lookup. This module only reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,53 +9,53 @@ use shell::value::{MAX_TEXT, has_hole, joined, unknown};
 
 use super::Evaluator;
 
-/// Where programs of the system lie: what is there is known by its name.
+/// Directories of system programs, which are known by their names.
 const SYSTEM: &[&str] = shell::words::names!(
     "/usr/ /bin/ /sbin/ /opt/ /nix/ /snap/ /home/linuxbrew/ /Library/ /System/ /Applications/"
 );
 
-/// More links of one command are not followed.
+/// Limit of links per command.
 const MAX_LINKS: usize = 64;
 
-/// A file that would be run.
+/// A file that would be executed.
 pub(crate) enum File {
     Text(String),
     Missing,
     Binary,
-    /// It cannot be read now as it will be then, and why.
+    /// The content at run time cannot be read now, with the reason.
     Unknown(&'static str),
 }
 
-/// What the machine holds, and what the command has changed of it.
+/// State of the machine, with the changes by the command.
 pub(crate) struct World<'a> {
     pub(crate) lookup: Remembered<'a>,
-    /// Files that the command itself writes, with their text where it is known.
+    /// Files that the command itself writes, with their text if it is known.
     pub(crate) written: BTreeMap<String, Option<String>>,
-    /// Directories whose files the command may have changed, and why that is not known.
+    /// Directories whose files the command may have changed, with the reason that they are unknown.
     pub(crate) changed: Vec<(String, &'static str)>,
-    /// Settings of git that the command makes.
+    /// Git settings that the command makes.
     pub(crate) settings: Vec<(String, String)>,
-    /// Scripts and aliases that are being walked, to see a circle.
+    /// Scripts and aliases that are being walked, to detect a cycle.
     pub(crate) walking: BTreeSet<String>,
-    /// The command has put a directory of its own among those where programs are looked for.
+    /// Set if the command added its own directory to the search path of programs.
     pub(crate) own_path: bool,
-    /// Texts of `trap`, which run again at the end.
+    /// Commands of `trap`, which run again at the end.
     pub(crate) traps: Vec<String>,
-    /// What the shell knew when they were last looked at.
+    /// State of the shell when the traps last ran.
     pub(crate) trapped: Option<super::Shell>,
-    /// Programs of the system under another name, by their paths.
+    /// System programs under another name, by their paths.
     pub(crate) copies: BTreeMap<String, String>,
-    /// Archives that the command makes, with what goes into them.
+    /// Archives that the command makes, with their content.
     pub(crate) archives: Vec<Packed>,
-    /// Links and mounts that the command makes: where each lies, and where it leads.
+    /// Links and mounts that the command makes: the path of each, and its target.
     links: Vec<(String, String)>,
-    /// The command has looked for processes of ours.
+    /// Set if the command searched for our processes.
     pub(crate) found_ours: bool,
-    /// The command has looked at the names of the keys.
+    /// Set if the command read the names of the keys.
     pub(crate) names_keys: bool,
-    /// How often something was sent to where errors go.
+    /// Number of redirections to standard error.
     pub(crate) errors: usize,
-    /// Ways around us that may not be taken: what they write may as well not be there.
+    /// Depth of branches that are possibly not taken, so that the files they write possibly do not exist.
     pub(crate) unsure: usize,
     processes: usize,
 }
@@ -82,7 +82,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Notes that `link` leads to `target`, both absolute.
+    /// Records that `link` leads to `target`, both absolute.
     pub(crate) fn link(&mut self, link: String, target: String) {
         if self.links.len() < MAX_LINKS && link != target {
             self.links.push((link, target));
@@ -94,7 +94,7 @@ impl<'a> World<'a> {
         !self.links.is_empty()
     }
 
-    /// Returns where an absolute path leads by the links that the command itself makes.
+    /// Returns the targets of an absolute path by the links that the command itself makes.
     pub(crate) fn behind_links(&self, path: &str) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         let mut next = vec![path.to_owned()];
@@ -113,7 +113,7 @@ impl<'a> World<'a> {
         found
     }
 
-    /// A path for the output of a process substitution.
+    /// Creates a path for the output of a process substitution.
     pub(crate) fn process_file(&mut self, content: String) -> String {
         self.processes = self.processes.saturating_add(1);
         let path = format!("/dev/fd/{}", self.processes);
@@ -122,19 +122,20 @@ impl<'a> World<'a> {
         path
     }
 
-    /// Whether a path is one of the system's programs.
+    /// Returns `true` if a path is that of a system program.
     pub(crate) fn is_system(&self, path: &str) -> bool {
         SYSTEM.iter().any(|place| path.starts_with(place))
     }
 
-    /// Whether a path lies where the command or the agent writes: here, in a temporary directory, or relative.
+    /// Returns `true` if the command or the agent may write to a path: below the start, in a temporary directory, or
+    /// relative.
     pub(crate) fn is_own(&self, path: &str, start: &str, home: &str) -> bool {
         let of_home = path.starts_with(home) && !path.starts_with(start);
         let of_user = of_home && start != home && path.contains("/.");
         !path.is_empty() && !self.is_system(path) && !of_user
     }
 
-    /// Notes whether programs may now be found in a directory that the command can write.
+    /// Records if programs may now be found in a directory that the command can write.
     pub(crate) fn note_path(&mut self, path: &str, start: &str, home: &str) {
         let is_own = |part: &str| {
             let is_usual = has_hole(part) || part == "$PATH" || part.contains("/.");
@@ -144,7 +145,7 @@ impl<'a> World<'a> {
         self.own_path |= is_own;
     }
 
-    /// The file of an absolute path.
+    /// Returns the file of an absolute path.
     fn file(&self, path: &str) -> File {
         if has_hole(path) {
             return File::Unknown("its path is not known");
@@ -173,7 +174,7 @@ impl<'a> World<'a> {
 }
 
 impl Evaluator<'_> {
-    /// The file that a path names, from here.
+    /// Returns the file of a path, relative to the working directory.
     pub(crate) fn file(&self, path: &str) -> File {
         let directory = &self.state.directory;
         match path {
@@ -189,7 +190,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The content of a file as an input: what is missing gives nothing, what cannot be read could be anything.
+    /// Returns the content of a file as an input: a missing file is empty, an unreadable one could contain anything.
     pub(crate) fn content(&self, path: &str) -> String {
         if let Some(number) = path.strip_prefix("/dev/fd/")
             && let Some(text) = number
@@ -211,7 +212,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Walks a way that may not be taken.
+    /// Walks a branch that is possibly not taken.
     pub(crate) fn unsurely<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
         self.world.unsure = self.world.unsure.saturating_add(1);
         let result = what(self);
@@ -219,7 +220,7 @@ impl Evaluator<'_> {
         result
     }
 
-    /// Remembers what the command writes.
+    /// Records a write of the command.
     pub(crate) fn write(&mut self, path: &str, text: &str, append: bool) {
         if path == "/dev/null" || path.is_empty() {
             return;
@@ -243,13 +244,13 @@ impl Evaluator<'_> {
         self.world.written.insert(path, text);
     }
 
-    /// Remembers that files below a directory may be others now.
+    /// Records that files below a directory may have changed.
     pub(crate) fn changed(&mut self, directory: &str, why: &'static str) {
         let place = match has_hole(&self.state.directory) || has_hole(directory) {
             true => "/".to_owned(),
             false => absolute(&self.state.directory, directory),
         };
-        // What was known of them before is not known any more.
+        // Their earlier content is no longer known.
         let prefix = format!("{}/", place.trim_end_matches('/'));
         for (path, text) in &mut self.world.written {
             if path.starts_with(&prefix) && !path.starts_with("/dev/") {
@@ -261,7 +262,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Remembers the files that a program writes, by the words that the guard knows.
+    /// Records the files that a program writes, by the guard's touches.
     pub(crate) fn writes(&mut self, touch: Touch, path: &str) {
         match touch {
             Touch::Write | Touch::Bound | Touch::Tree => {

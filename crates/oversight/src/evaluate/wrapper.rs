@@ -1,4 +1,4 @@
-//! Programs that start the command in their arguments: one table of where that command begins.
+//! Programs that start the command in their arguments: one table of the position of that command.
 
 use shell::escape::{quote, with_words};
 use shell::words::{Shapes, names};
@@ -6,21 +6,21 @@ use shell::words::{Shapes, names};
 use super::{Evaluator, Outcome};
 use protection::Touch;
 
-/// What the words behind a wrapper are.
+/// Form of the arguments behind a wrapper.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Program and arguments.
     Words,
     /// Program and arguments; `X=1` may come first.
     Assignments,
-    /// Words that are joined and given to a shell.
+    /// Arguments that are joined and passed to a shell.
     Text,
-    /// One word is a text, several are program and arguments.
+    /// One argument is a text, several are program and arguments.
     Either,
 }
 
-/// Names, options that take a value (letters together, then long ones), words of their own before the command, and
-/// what the words are.
+/// Names, options that take a value (letters together, then long ones), own arguments before the command, and the
+/// form of the command.
 type Wrapper = (
     &'static [&'static str],
     &'static [&'static str],
@@ -30,7 +30,7 @@ type Wrapper = (
 
 macro_rules! wrappers {
     ($($names:literal, $options:literal, $own:literal, $form:ident;)*) => {
-        /// The shapes of the names in the table.
+        /// Shapes of the names in the table.
         static SHAPES: Shapes = Shapes::none()$(.with_all(names!($names)))*;
 
         const WRAPPERS: &[Wrapper] =
@@ -79,7 +79,7 @@ wrappers! {
     "hyperfine", "-", 0, Text;
 }
 
-/// Whether a program is one of the table.
+/// Returns `true` if a program is in the table.
 pub(crate) fn is_wrapper(name: &str) -> bool {
     find(name).is_some()
 }
@@ -93,7 +93,7 @@ fn find(name: &str) -> Option<&'static Wrapper> {
 }
 
 impl Evaluator<'_> {
-    /// Follows the command inside a wrapper.
+    /// Evaluates the command inside a wrapper.
     pub(crate) fn wrapped(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         let (_, options, own, form) = find(name)?;
         let first = arguments.first().map_or("", String::as_str);
@@ -119,7 +119,7 @@ impl Evaluator<'_> {
         if let Some(text) = given {
             let text = match name {
                 "entr" => arguments.last().cloned().unwrap_or_default(),
-                // What follows the text stands behind it.
+                // The remaining arguments follow the text.
                 "env" => {
                     let rest = arguments
                         .iter()
@@ -158,7 +158,7 @@ impl Evaluator<'_> {
         }
         let had_words = inner.len() != arguments.len();
         if !matches!(name, "env" | "sudo" | "doas" | "chroot" | "unshare") {
-            // Its own words, such as the file of a lock or a log.
+            // Its own arguments, such as the file of a lock or a log.
             let own = arguments.len().saturating_sub(inner.len());
             for word in arguments.iter().take(own) {
                 let path = word.rsplit('=').next().unwrap_or(word);
@@ -174,7 +174,7 @@ impl Evaluator<'_> {
         }))
     }
 
-    /// `env -i`, `env -u X`: the program does not see them.
+    /// Evaluates `env -i`, `env -u X`: the program does not see these variables.
     fn cleared(&mut self, arguments: &[String]) {
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
@@ -232,7 +232,7 @@ impl Evaluator<'_> {
             };
             return self.in_shell(name, &quoted.join(" "));
         }
-        // What a wrapper starts is a program: functions and aliases of the shell are not seen there.
+        // A wrapper starts a program: it does not see functions and aliases of the shell.
         match name {
             "time" => {}
             "command" | "builtin" | "exec" => self.state.functions = std::rc::Rc::default(),
@@ -257,14 +257,14 @@ impl Evaluator<'_> {
         self.linked(name, |this| this.run(&rest))
     }
 
-    /// Text for a shell of its own.
+    /// Evaluates text for a separate shell.
     pub(crate) fn in_shell(&mut self, name: &str, text: &str) -> Outcome {
         let state = self.state.child();
         self.apart(state, |this| this.linked(name, |this| this.evaluated(text)))
     }
 }
 
-/// The value of the first of these options, glued with `=` or in the next word.
+/// Returns the value of the first of these options, glued with `=` or in the next argument.
 pub(crate) fn option_value(arguments: &[String], options: &[&str]) -> Option<String> {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -284,7 +284,8 @@ pub(crate) fn option_value(arguments: &[String], options: &[&str]) -> Option<Str
     None
 }
 
-/// `builtin read x`, `command eval …`: what the shell does itself it does in this shell, behind these words too.
+/// Returns the builtin behind `builtin read x`, `command eval …`: the shell runs it in itself, behind these words
+/// too.
 pub(crate) fn of_the_shell<'w>(
     program: &str,
     arguments: &'w [String],
@@ -300,7 +301,7 @@ pub(crate) fn of_the_shell<'w>(
     rest.split_first()
 }
 
-/// What follows the options of a program that stops at its first other word.
+/// Returns the arguments behind the options of a program that stops at its first operand.
 pub(crate) fn skip_options<'w>(
     arguments: &'w [String],
     letters: &str,
@@ -325,7 +326,7 @@ pub(crate) fn skip_options<'w>(
             return rest;
         };
         rest = after;
-        // The value of a letter is the rest of the word, or the next word when there is no rest.
+        // The value of a letter is the rest of the argument, or the next argument if there is no rest.
         let valued = flags
             .char_indices()
             .find(|(_, flag)| letters.contains(*flag) && *flag != '-');

@@ -1,4 +1,4 @@
-//! What one process runs within itself: the script of an interpreter, the program behind a loader.
+//! Programs that one process runs within itself: the script of an interpreter, the program behind a loader.
 
 use crate::evaluate::run::program_name;
 use actions::lookup::{base_name, directory_of};
@@ -6,13 +6,13 @@ use shell::words::names;
 
 use super::{LOADER, Started};
 
-/// Programs whose scripts may be what a name in the table stands for. They are many, and start many programs: only
-/// executions that are looked at for another reason are followed into them.
+/// Shells whose scripts may be a program of the table. They are frequent, and start many programs: only executions
+/// that are judged for another reason are followed into them.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
 
-/// How an interpreter reads its words until its script.
+/// Options of an interpreter before its script.
 struct Interpreter {
-    /// Options that take the next word.
+    /// Options that take the next argument.
     valued: &'static [&'static str],
     /// Options whose value is code, so there is no script.
     code: &'static [&'static str],
@@ -131,13 +131,13 @@ pub(super) fn carried(one: &Started) -> Option<Started> {
     None
 }
 
-/// The words of the program behind a loader and its options.
+/// Returns the arguments of the program behind a loader and its options.
 pub(super) fn behind_loader(arguments: &[String]) -> Option<&[String]> {
     let valued = names!("--library-path --preload --argv0 --audit --inhibit-rpath -L -E -cpu");
     behind_options(arguments, valued)
 }
 
-/// The words behind options, some of which take a value.
+/// Returns the arguments behind options, some of which take a value.
 fn behind_options<'a>(mut words: &'a [String], valued: &[&str]) -> Option<&'a [String]> {
     while let Some((word, rest)) = words.split_first() {
         if valued.contains(&word.as_str()) {
@@ -151,7 +151,7 @@ fn behind_options<'a>(mut words: &'a [String], valued: &[&str]) -> Option<&'a [S
     None
 }
 
-/// The program that a script is: `twine/__main__.py` is `twine`.
+/// Returns the name of a script's program: `twine/__main__.py` is `twine`.
 fn script_name(path: &str) -> String {
     match base_name(path) {
         "__main__.py" | "cli.py" | "cli.js" | "index.js" => {

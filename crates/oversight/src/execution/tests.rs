@@ -1,4 +1,4 @@
-//! Programs that are about to begin, as words, and what they come down to.
+//! Programs that are about to begin, as arguments, and their actions.
 
 use super::*;
 use crate::grants::Grants;
@@ -95,7 +95,7 @@ fn one_process_is_every_program_that_it_runs_within_itself() {
         &["qemu-x86_64", "-L", "/", "/bin/git", "push"],
         &["git:push"],
     );
-    // Shells are followed only where the execution is looked at for another reason.
+    // Shells are followed only if the execution is judged for another reason.
     finds(&["/bin/sh", "/usr/bin/git", "push", "./x"], &["git:push"]);
     finds(&["bash", "-e", "git", "push"], &["git:push"]);
     check(&["bash", "-ec", "git", "push"], &[]);
@@ -103,7 +103,7 @@ fn one_process_is_every_program_that_it_runs_within_itself() {
     check(&["echo", "git", "push"], &[]);
 }
 
-/// What git starts by itself for a push is a push, whatever it is called.
+/// A program that git starts by itself for a push is a push, whatever its name.
 #[test]
 fn a_part_of_a_push_counts_by_its_words() {
     const OBJECTS: &[&str] = &[
@@ -127,7 +127,7 @@ fn a_part_of_a_push_counts_by_its_words() {
     finds(&["./x", "-p", "22", "h", "git-upload-pack '/r'"], &[]);
     finds(&["plink", "h", "git-receive-pack", "r"], &["git:push"]);
     finds(&["./x", "send-pack", "--stateless-rpc", "u"], &["git:push"]);
-    // Words that are looked for, and not run.
+    // Search patterns, which are not run.
     finds(&["rg", "git-receive-pack", "src"], &[]);
     finds(&["rg", "git-receive-pack 'r'"], &[]);
     finds(&["rg", "-n", "git-receive-pack"], &[]);
@@ -190,7 +190,7 @@ fn the_name_by_which_a_program_of_many_is_called_counts() {
     assert_eq!(of(&["git", "x"], &["./x", "push"]), ["git:push"]);
 }
 
-/// The same command before it runs and when it begins is one act.
+/// The same command before it runs and at its start is one act.
 #[test]
 fn the_act_is_that_of_the_literal_command() {
     let policy = Policy::default();
@@ -238,7 +238,7 @@ fn the_act_is_that_of_the_literal_command() {
     }
 }
 
-/// Files, by their paths.
+/// Files by path.
 struct Files(&'static [(&'static str, &'static str)]);
 
 impl Lookup for Files {
@@ -281,7 +281,7 @@ const ALIASES: Files = Files(&[
     ("/w/extra.toml", "[aliases]\nout = [\"git\", \"push\"]\n"),
 ]);
 
-/// The words of a program, its environment, and what it is.
+/// Arguments of a program, its environment, and its actions.
 type Started = (
     &'static [&'static str],
     &'static [(&'static str, &'static str)],
@@ -476,7 +476,7 @@ fn a_command_that_git_corrects_is_the_nearest_one() {
             &["git:push"],
         ),
         (&["git", "stauts"], &[], &[]),
-        // An alias and a program are what they are.
+        // An alias or a program is not corrected.
         (&["git", "psu"], &[], &[]),
         (&["git", "puhs"], &[], &[]),
         (&["git", "puhs"], &[("HOME", "/else")], &["git:push"]),

@@ -1,4 +1,4 @@
-//! The strings of one list or object of a tool's input, read as the words of one command.
+//! The strings of one list or object of a tool's input, read as the arguments of one command.
 
 use serde_json::Value;
 
@@ -8,13 +8,14 @@ use super::strings::{
 };
 use protection::inputs::parts_of;
 
-/// More programs in one container are not followed, nor are more places for the arguments of each.
+/// Limit of programs in one container, and of argument lists for each.
 const MAX_STARTS: usize = 4;
 const MAX_PLACES: usize = 16;
 
 impl Walk<'_, '_> {
-    /// `["git", ["push"]]`, `{"bin": "git", "options": {"sub": "push"}}`: the strings of a list or an object, in order and
-    /// at any depth, are the words of one command, whose program can stand at any place of an object.
+    /// Evaluates `["git", ["push"]]`, `{"bin": "git", "options": {"sub": "push"}}`: the strings of a list or an
+    /// object, in order and at any depth, are the arguments of one command, whose program can be at any position of
+    /// an object.
     pub(super) fn container(&mut self, key: &str, value: &Value) {
         let mut leaves = Vec::new();
         let named = |key: &str| is_program(self.evaluator, key);
@@ -63,10 +64,10 @@ impl Walk<'_, '_> {
 
 /// A string of the input.
 struct Leaf<'v> {
-    /// The parts of the name of its field.
+    /// Parts of the name of its field.
     field: Vec<String>,
     text: &'v str,
-    /// The outermost list in which it stands.
+    /// Outermost list that contains it.
     list: Option<usize>,
 }
 
@@ -75,7 +76,7 @@ impl Leaf<'_> {
         is_named(&self.field, names)
     }
 
-    /// Adds its words: a string in a list is one, any other can hold several.
+    /// Adds its arguments: a string in a list is one, any other can contain several.
     fn add_to(&self, words: &mut Vec<String>) {
         match self.list {
             Some(_) => words.push(self.text.to_owned()),
@@ -84,8 +85,8 @@ impl Leaf<'_> {
     }
 }
 
-/// Returns the lists of arguments that can belong to the program at `at`: what follows it in its own list, each other
-/// list or string, and all other strings together.
+/// Returns the lists of arguments that can belong to the program at `at`: the strings after it in its own list, each
+/// other list or string, and all other strings together.
 fn arguments<'l, 'v>(leaves: &'l [Leaf<'v>], at: usize) -> Vec<Vec<&'l Leaf<'v>>> {
     let list = leaves.get(at).and_then(|leaf| leaf.list);
     let own = leaves.iter().skip(at.saturating_add(1));

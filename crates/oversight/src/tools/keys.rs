@@ -1,4 +1,4 @@
-//! What is typed into a terminal, as the lines that its program gets: control characters and names of keys.
+//! Text typed into a terminal, as the lines that its program receives: control characters and names of keys.
 
 /// Names of keys that end a line, in lower case.
 const ENDS: &[&str] = &[
@@ -6,7 +6,7 @@ const ENDS: &[&str] = &[
     "ctrl+j",
 ];
 
-/// Names of other keys: what was typed before them is not certain to stand on the same line.
+/// Names of other keys: text before them may not be on the same line.
 const OTHERS: &[&str] = &[
     "esc", "escape", "c-c", "ctrl-c", "ctrl+c", "c-u", "ctrl-u", "ctrl+u", "c-a", "c-e", "c-k",
     "c-d", "up", "down", "home", "end",
@@ -15,7 +15,7 @@ const OTHERS: &[&str] = &[
 /// Longest name of a key.
 const MAX_NAME: usize = 8;
 
-/// Returns the text that a key of this name stands for.
+/// Returns the text of a key.
 fn key(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     match name.as_str() {
@@ -26,7 +26,7 @@ fn key(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns what the key means whose name stands before `close`, and the text behind it.
+/// Returns the text of the key whose name ends at `close`, and the text behind it.
 fn named_key(text: &str, close: char) -> Option<(&'static str, &str)> {
     let (end, _) = text
         .char_indices()
@@ -36,7 +36,7 @@ fn named_key(text: &str, close: char) -> Option<(&'static str, &str)> {
     Some((meaning, text.get(end.saturating_add(1)..)?))
 }
 
-/// Returns a text with control characters and keys in `<…>` or `{…}` as the line ends that they are.
+/// Returns a text with control characters and keys in `<…>` or `{…}` replaced by line ends.
 pub(super) fn lines(text: &str) -> String {
     let mut read = String::with_capacity(text.len());
     let mut rest = text;
@@ -58,13 +58,13 @@ pub(super) fn lines(text: &str) -> String {
     read
 }
 
-/// Returns what a list of keys and texts types.
+/// Returns the text that a list of keys and texts types.
 pub(super) fn joined(words: &[String]) -> String {
     let typed = |word: &String| key(word).map_or_else(|| word.clone(), str::to_owned);
     words.iter().map(typed).collect()
 }
 
-/// Returns a text with the names of keys between its words as what they type: `git Space push Enter`.
+/// Returns a text in which the names of keys between its words are replaced by their text: `git Space push Enter`.
 pub(super) fn spelled(text: &str) -> String {
     let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     match words.iter().any(|word| key(word).is_some()) {

@@ -1,11 +1,12 @@
-//! Commands in the arguments of a tool that is not known: in any string, at any depth, also in JSON within a string.
+//! Commands in the arguments of an unknown tool: in any string, at any depth, also in JSON within a string.
 //!
-//! A string may be typed into a terminal, so [`keys`] reads its control characters first. The words of a tool that is
-//! named after a gated program are also read behind that program's name: `{"op": "push"}` of the server `git`.
+//! A string may be typed into a terminal, so [`keys`] reads its control characters first. The arguments of a tool
+//! that is named after a gated program are also read behind that program's name: `{"op": "push"}` of the server
+//! `git`.
 //!
-//! A string in a field that is named for commands is followed as one. Any other string counts, as a question, where it
-//! reads as the call of a gated program, unless its tool or its field is for people: what is searched for, asked, noted
-//! or posted is not run. A tool that runs, types or schedules things is never taken to be for people.
+//! A string in a field that is named for commands is followed as one. Any other string leads to a question if it
+//! looks like the call of a gated program, unless its tool or its field is for people: text that is searched for,
+//! asked, noted or posted is not run. A tool that runs, types or schedules things is never taken to be for people.
 
 use serde_json::Value;
 
@@ -21,14 +22,14 @@ use protection::inputs::{self, parts_of};
 use protection::programs::handles_files;
 use shell::words::names;
 
-/// Parts of the names of fields that hold a command.
+/// Parts of the names of fields that contain a command.
 pub(super) const COMMANDS: &[&str] =
     names!("command commands cmd cmds script scripts bash shell sh run exec commandline");
 
-/// Parts of the names of fields that hold a program or its arguments and nothing else.
+/// Parts of the names of fields that contain only a program or its arguments.
 pub(super) const CALLS: &[&str] = names!("program executable exe binary bin args arguments argv");
 
-/// Fields that hold code, whose strings can be commands.
+/// Fields that contain code, whose strings can be commands.
 const CODE: &[&str] = names!("script js javascript");
 
 /// Calls of other languages that start a program.
@@ -37,43 +38,43 @@ const STARTS: &[&str] = names!(
     check_output( execvp( execv( shell_exec( proc_open( ProcessBuilder( getRuntime() Command::new( exec.Command("
 );
 
-/// Fields that hold the content of a file.
+/// Fields that contain the content of a file.
 const CONTENT: &[&str] = names!(
     "content contents file_text new_string old_string new_str old_str insert_text patch diff code source"
 );
 
-/// Words of a tool's name or its server's that say that it runs, types or schedules what it is given.
+/// Words in the name of a tool or its server for running, typing or scheduling the input.
 const RUNS: &[&str] = names!(
     "run runs runner exec execute eval evaluate shell bash sh zsh powershell terminal console tmux command commands \
     cmd script process spawn invoke launch start call cron schedule workflow job jobs pipeline docker ssh kubectl \
     repl python node stdin keys type trigger deploy make"
 );
 
-/// Words of a tool's name or its server's that say that its text is for people to read.
+/// Words in the name of a tool or its server for text that people read.
 const TELLS: &[&str] = names!(
     "comment comments message messages issue issues note notes page pages post reply email mail ticket tickets todo \
     todos think thinking thought remember memory memories observation observations doc docs document documents \
     summary summarize translate"
 );
 
-/// Fields whose text is for people to read, or is searched for.
+/// Fields with text that people read, or that is searched for.
 pub(super) const FOR_PEOPLE: &[&str] = names!(
     "title subject summary description query q question search topic thought comment label labels tag tags reason \
     note notes"
 );
 
-/// Fields that name a thing on which a program acts, or hold a text that it keeps: never what it does.
+/// Fields that name an object of a program, or contain a text that it stores: never an operation.
 pub(super) const OBJECTS: &[&str] = names!(
     "message body text content branch ref refs base head name path paths file files filename remote repo repository \
     owner user author email sha commit id url uri format version directory dir cwd workdir workspace root target source"
 );
 
-/// Longer strings are texts.
+/// Limit of the length of a string that may be a command.
 const MAX_TEXT: usize = 16 * 1024;
 /// Longest line that can be a command in a field of another kind, and its longest part in words.
 const MAX_LINE: usize = 300;
 const MAX_WORDS: usize = 5;
-/// More strings are not followed; the rest of the input counts as one that is not understood.
+/// Limit of strings; the rest of the input counts as not understood.
 pub(super) const MAX_STRINGS: usize = 256;
 
 /// Follows the commands in the input of a tool.
@@ -104,12 +105,12 @@ pub(super) fn follow(evaluator: &mut Evaluator<'_>, tool: &str, input: &Value) {
     walk.value("", input);
 }
 
-/// What a tool does with the text that it is given.
+/// Use of text by a tool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// It runs, types or schedules things.
+    /// It runs, types or schedules its input.
     Runs,
-    /// It reads, searches or tells people something.
+    /// It reads, searches, or shows text to people.
     People,
     Unknown,
 }
@@ -121,11 +122,11 @@ pub(super) struct Walk<'w, 'e> {
     /// The whole input of the call.
     input: &'w Value,
     pub(super) purpose: Purpose,
-    /// The gated programs in the name of the tool or its server.
+    /// Gated programs in the name of the tool or its server.
     programs: Vec<String>,
-    /// The tool writes a file.
+    /// Set if the tool writes a file.
     writes_file: bool,
-    /// Strings that are still followed.
+    /// Number of strings that may still be followed.
     left: &'w mut usize,
 }
 
@@ -167,7 +168,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `["git", "push"]`: a list of words that begins with a program.
+    /// Evaluates `["git", "push"]`: a list that begins with a program.
     fn words(&mut self, key: &str, items: &[Value]) {
         let words: Option<Vec<String>> = items
             .iter()
@@ -183,7 +184,7 @@ impl Walk<'_, '_> {
         self.string(key, &keys::joined(&words));
     }
 
-    /// `{"op": "push"}` of a tool that is named after git: the words behind the name of the program.
+    /// Evaluates `{"op": "push"}` of a tool that is named after git: the arguments behind the name of the program.
     fn behind_program(&mut self, key: &str, words: &[String]) {
         let parts = parts_of(key);
         let may_act = self.may_run(&parts)
@@ -212,7 +213,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `{"method": "push_files"}`, or `{"method": "create"}` of a tool for releases: an act by the name of its tool.
+    /// Evaluates `{"method": "push_files"}`, or `{"method": "create"}` of a tool for releases: an act by the name of
+    /// its tool.
     fn named_act(&mut self, name: &str) {
         let verb = super::bare_name(name);
         let noun = super::bare_name(self.tool);
@@ -254,7 +256,8 @@ impl Walk<'_, '_> {
             self.evaluator.perhaps(|this| this.shell_text(text));
         }
         if is_named(&parts, COMMANDS) || (may_run && !holds_content(key)) {
-            // Several lines of plain text are a text; those of a tool that runs things, or that are typed, are commands.
+            // Several lines of plain text are a text; those of a tool that runs things, or that are typed, are
+            // commands.
             let is_many = is_typed || (self.purpose == Purpose::Runs && text.trim().contains('\n'));
             for line in typed.lines().filter(|_| is_many).take(MAX_STRINGS) {
                 if reads_as_command(self.evaluator, line) {
@@ -272,7 +275,7 @@ impl Walk<'_, '_> {
 }
 
 impl Walk<'_, '_> {
-    /// Follows the commands in the quoted strings of code, and those whose words are quoted one by one.
+    /// Follows the commands in the quoted strings of code, and those whose arguments are quoted one by one.
     fn code(&mut self, text: &str) {
         for literal in text.split(['"', '\'', '`']).take(MAX_STRINGS) {
             if reads_as_command(self.evaluator, literal) {
@@ -293,7 +296,7 @@ impl Walk<'_, '_> {
 /// Returns the lists of quoted strings in code: `["git", "push"]`, `new("git").args(["push"])`.
 fn quoted_lists(text: &str) -> Vec<Vec<String>> {
     let mut lists = vec![Vec::new()];
-    // Every second part stands between quotes.
+    // Every second part is between quotes.
     for (at, part) in text.split(['"', '\'', '`']).take(MAX_STRINGS).enumerate() {
         if at % 2 == 1 {
             lists
@@ -338,7 +341,7 @@ pub(super) fn can_begin(evaluator: &Evaluator<'_>, word: &str) -> bool {
             || handles_files(&name))
 }
 
-/// Returns `true` if a field holds the content of a file, or what is put in its place: `newText`.
+/// Returns `true` if a field contains the content of a file, or its replacement: `newText`.
 pub(super) fn holds_content(key: &str) -> bool {
     let is_text = |parts: &[String]| matches!(parts, [age, text] if matches!(age.as_str(), "old" | "new") && text == "text");
     CONTENT.contains(&key) || is_text(&parts_of(key))
@@ -348,7 +351,7 @@ pub(super) fn is_named(parts: &[String], names: &[&str]) -> bool {
     parts.iter().any(|part| names.contains(&part.as_str()))
 }
 
-/// Returns `true` if the name of a program that is gated, ours or an agent stands in a text.
+/// Returns `true` if a text contains the name of a program that is gated, ours or an agent.
 pub(super) fn may_start(evaluator: &Evaluator<'_>, text: &str) -> bool {
     let mut programs = evaluator
         .catalog
@@ -387,7 +390,7 @@ fn reads_as_command(evaluator: &Evaluator<'_>, text: &str) -> bool {
             let name = program_name(word);
             is_wrapper(&name) || is_shell(&name)
         };
-        // `timeout 5 git push`, `sh -c "git push"`: the program stands somewhere behind.
+        // `timeout 5 git push`, `sh -c "git push"`: the program comes later.
         let begins = if words.peek().is_some_and(starts_others) {
             words.any(|word| is_program(evaluator, &word) || actions::mentions_guarded(&word))
         } else if actions::mentions_guarded(part) {

@@ -51,7 +51,7 @@ fn a_command_is_followed_whatever_the_tool_is_called() {
         &["git:push"],
     );
     found("write_bash", &json!({"input": "git push\n"}), &["git:push"]);
-    // Words that are no command, and what nobody may run.
+    // Words that are not commands, and text that is possibly never run.
     for input in [
         json!({"command": "create", "path": "/tmp/x", "file_text": "git push"}),
         json!({"command": "/review $1"}),
@@ -133,7 +133,7 @@ fn servers_perform_the_same_actions() {
     );
     found("mcp__github__get_pull_request", &repository, &[]);
     found("mcp__github__list_releases", &repository, &[]);
-    // Extended actions ship switched off.
+    // Extended actions are off by default.
     found("mcp__github__merge_pull_request", &repository, &[]);
 }
 
@@ -198,7 +198,7 @@ fn a_shell_whose_command_cannot_be_read_is_asked_about() {
     assert_eq!(decide("PowerShell", &json!(null)).verdict, Verdict::Ask);
 }
 
-/// PowerShell is not read, so that all of it is asked about; an act that stands there word for word is refused.
+/// PowerShell is not parsed, so that all of it leads to a question; a literal act in it is refused.
 #[test]
 fn powershell_is_not_read_and_shows_what_stands_there_word_for_word() {
     use Verdict::{Ask, Deny};
@@ -245,7 +245,7 @@ fn powershell_is_not_read_and_shows_what_stands_there_word_for_word() {
     }
 }
 
-/// Tools that are not known: every string counts, and prose does not.
+/// Unknown tools: every string counts, and prose does not.
 #[test]
 fn tools_that_are_not_known_are_answered_as_the_corpus_says() {
     let corpus = include_str!("../../tests/corpus/tools.jsonl");

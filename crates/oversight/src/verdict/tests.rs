@@ -1,4 +1,4 @@
-//! What is kept out of reach, and what must stay ordinary.
+//! Things out of reach, and commands that must stay ordinary.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ mod given;
 mod own_powers;
 mod trees;
 
-/// A machine with a workspace at `/w`, its keys, and a link into them.
+/// Machine with a workspace at `/w`, its keys, and a link into them.
 struct Machine;
 
 impl Lookup for Machine {
@@ -81,7 +81,7 @@ fn all(commands: &[&str], expected: Verdict) {
         let decision = decide_command(&policy(), command, PLACE, &Machine, &Grants::none(), now);
         let reasoned = expected < Verdict::Ask || !decision.reasons.is_empty();
         let closed = expected != Verdict::Deny || !decision.approvable;
-        // What is not read is no touch of a protected thing.
+        // An unparsed part does not touch a protected thing.
         let verdict = match decision.guarded.is_empty() && expected == Verdict::Allow {
             true => Verdict::Allow,
             false => decision.verdict,
@@ -508,7 +508,7 @@ fn patches_and_servers_of_tools_are_held_to_the_same() {
         let expected = if parts[0] == "deny" { deny } else { allow };
         check_tool(parts[1], &serde_json::from_str(parts[2]).unwrap(), expected);
     }
-    // A tool that is not known to read may remove what it is given.
+    // A tool that is not known to be read-only may remove its argument.
     for path in ".git .claude .role-os /w . ~ / /home/me/.claude".split(' ') {
         for call in "rm:path mv:source unlink:file remove:p rename:old zap:x".split(' ') {
             let (name, field) = call.split_once(':').unwrap();

@@ -1,11 +1,11 @@
-//! Commands that perform a gated act in roundabout ways, made from a number: the same number gives the same command.
+//! Generated commands that perform a gated act in indirect ways: the same number gives the same command.
 
 #![expect(
     clippy::too_many_lines,
     reason = "a table of ways is read from top to bottom"
 )]
 
-/// The acts, as words.
+/// The acts, as arguments.
 const ACTS: &[&[&str]] = &[
     &["git", "push"],
     &["git", "push", "origin", "main"],
@@ -20,12 +20,12 @@ const ACTS: &[&[&str]] = &[
     &["pnpm", "-r", "publish"],
 ];
 
-/// Whether the words that a recorder saw are one of the acts.
+/// Returns `true` if the recorded arguments are one of the acts.
 pub(crate) fn is_gated(words: &[&str]) -> bool {
     ACTS.iter().any(|act| words.starts_with(act))
 }
 
-/// Statements that do nothing of note.
+/// Statements without a relevant effect.
 const NOISE: &[&str] = &[
     "true",
     ":",
@@ -44,7 +44,7 @@ const NOISE: &[&str] = &[
     "touch t1",
 ];
 
-/// One command to be.
+/// Generator of one command.
 pub(crate) struct Generator {
     state: u64,
     names: usize,
@@ -82,7 +82,7 @@ impl Generator {
         format!("v{}", self.names)
     }
 
-    /// The whole command.
+    /// Returns the whole command.
     pub(crate) fn command(&mut self) -> String {
         let index = self.below(ACTS.len());
         let words: Vec<String> = ACTS
@@ -108,7 +108,7 @@ impl Generator {
         text
     }
 
-    /// The words as a simple command, written in some way.
+    /// Returns the arguments as a simple command, written in some way.
     fn start(&mut self, words: &[String]) -> String {
         let plain = words.join(" ");
         match self.below(16) {
@@ -154,7 +154,7 @@ impl Generator {
                 } else {
                     ""
                 };
-                // These look in the directories of the system, where there are no recorders.
+                // These search the system directories, where there are no recorders.
                 let launcher = if launcher == "command -p env" {
                     "command env"
                 } else {
@@ -216,7 +216,7 @@ impl Generator {
         }
     }
 
-    /// One word, written in some way that means the same.
+    /// Returns one word, written in some equivalent way.
     fn quoted(&mut self, word: &str) -> String {
         let (head, tail) = word.split_at_checked(1).unwrap_or((word, ""));
         match self.below(18) {
@@ -250,7 +250,7 @@ impl Generator {
         }
     }
 
-    /// The command inside something else.
+    /// Returns the command inside another one.
     fn wrap(&mut self, text: &str) -> String {
         let quoted = quote(text);
         let name = self.name();
@@ -335,7 +335,7 @@ impl Generator {
     }
 }
 
-/// One word for the shell.
+/// Returns one word for the shell.
 fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

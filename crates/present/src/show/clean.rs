@@ -1,10 +1,10 @@
-//! Makes text of strangers safe to show, as [`base::clean`] does, and cuts it to a width.
+//! Makes untrusted text safe to show, as [`base::clean`] does, and cuts it to a width.
 
 pub use base::clean::{line_count, lines, name, text};
 
 use super::columns::cut;
 
-/// A [`name`] in at most so many columns; what does not fit ends with `…`.
+/// Returns a [`name`] in at most this many columns; a cut one ends with `…`.
 #[must_use]
 pub fn line(text: &str, columns: usize) -> String {
     cut(&name(text.as_bytes()), columns).into_owned()

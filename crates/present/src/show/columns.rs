@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Columns of a terminal replay. A pager shows the same on every screen.
+/// Number of columns of a terminal replay. A pager shows the same on every screen.
 pub const WIDTH: usize = 100;
 
-/// Columns from one tab stop to the next.
+/// Number of columns from one tab stop to the next.
 const TAB: usize = 8;
 
-/// How a text stands in its column.
+/// Alignment of a text in its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// At the left, for words.
@@ -19,7 +19,7 @@ pub enum Side {
     Right,
 }
 
-/// The text in exactly `columns`, [`cut`] when it does not fit.
+/// Returns the text in exactly `columns`, [`cut`] if it is too long.
 #[must_use]
 pub fn fit(text: &str, columns: usize, side: Side) -> String {
     let text = cut(text, columns);
@@ -30,7 +30,7 @@ pub fn fit(text: &str, columns: usize, side: Side) -> String {
     }
 }
 
-/// The text in at most `columns`; what does not fit is cut and ends with `…`.
+/// Returns the text in at most `columns`; a text that is too long is cut and ends with `…`.
 #[must_use]
 pub fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if text.width() <= columns {
@@ -65,7 +65,7 @@ pub fn wrap(line: &str, from: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where a line must be broken, in bytes; `None` when it fits.
+/// Returns the byte offset of a line break; `None` if the line fits.
 fn break_at(line: &str, from: usize) -> Option<usize> {
     let mut column = from;
     let mut after_space = None;
@@ -74,7 +74,7 @@ fn break_at(line: &str, from: usize) -> Option<usize> {
             '\t' => (column / TAB + 1) * TAB,
             _ => column + char.width().unwrap_or(0),
         };
-        // The first character stays, however little room there is: a piece without one would go on forever.
+        // The first character stays, even without room: a piece without one would repeat forever.
         if column > WIDTH && at > 0 {
             return after_space.or(Some(at));
         }

@@ -1,8 +1,8 @@
-//! The cost-to-outcome curve as a picture: what a solved task costs, how many are solved, and what no longer works.
+//! The cost-to-outcome curve as a picture: the cost of a solved task, the solved tasks, and the regressions.
 //!
-//! Four panels share one axis of periods: cost per solve, solve rate, tokens per solve, retries. Regressions are flags
-//! on the first. Where nothing was solved there is no cost per solve, so the line has a gap and not a zero. The picture
-//! needs nothing else, follows light and dark, and is the same for the same points, byte for byte.
+//! Four panels share one axis of periods: cost per solve, solve rate, tokens per solve, retries. Regressions are
+//! flags on the first. Without a solved task there is no cost per solve, so the line has a gap and not a zero. The
+//! picture is self-contained, follows light and dark mode, and is the same for the same points, byte for byte.
 
 pub(super) mod canvas;
 
@@ -17,11 +17,11 @@ use scale::{Across, Axis, LEAST_COST, short_amount, short_dollars, tick_dollars}
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 740.0;
-/// Where the plots begin and end.
+/// Left and right edges of the plots.
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 936.0;
 
-/// A stripe of the picture: its plot reaches from `top` to `bottom`, its name stands above.
+/// Stripe of the picture: its plot extends from `top` to `bottom`, with the name above.
 #[derive(Clone, Copy)]
 struct Panel {
     top: f64,
@@ -45,10 +45,10 @@ const RETRIES: Panel = Panel {
     bottom: 690.0,
 };
 
-/// Flags stand between the name of the first panel and its plot.
+/// Flags are between the name of the first panel and its plot.
 const FLAG_TOP: f64 = 114.0;
 const FLAG_HEIGHT: f64 = 16.0;
-/// Most points whose values are written beside them.
+/// Limit of points with labels for their values.
 const MAX_LABELLED: usize = 12;
 
 /// Draws the curve.
@@ -82,7 +82,7 @@ fn nothing_yet() -> String {
     canvas.finish()
 }
 
-/// Sums up all points in a sentence, also for those who cannot see the picture.
+/// Returns a summary of all points in a sentence, also as a text alternative.
 fn summary(points: &[Point]) -> String {
     let sum = |value: fn(&Point) -> u64| points.iter().map(value).fold(0, u64::saturating_add);
     let (tasks, solved) = (sum(|point| point.tasks), sum(|point| point.solved));
@@ -105,7 +105,7 @@ fn summary(points: &[Point]) -> String {
     format!("{span} · {counts} · {regressions}")
 }
 
-/// A label of the time axis, made safe and short.
+/// Returns a label of the time axis, made safe and short.
 fn period(point: &Point) -> String {
     let label = clean::name(point.period.as_bytes());
     super::columns::fit(&label, 12, super::columns::Side::Left)
@@ -113,10 +113,10 @@ fn period(point: &Point) -> String {
         .to_owned()
 }
 
-/// Solved tasks with a known cost that a period needs to be compared with another one.
+/// Least number of solved tasks with a known cost for the comparison of a period.
 const LEAST_SOLVED: u64 = 3;
 
-/// Title at the left; at the right the cost per solve over all periods, and how it has changed.
+/// Draws the title at the left; at the right the cost per solve over all periods, and its change.
 fn header(canvas: &mut Canvas, points: &[Point]) {
     canvas.text(LEFT, 36.0, "title", Anchor::Start, "Cost to outcome");
     canvas.text(LEFT, 60.0, "muted", Anchor::Start, &summary(points));
@@ -132,7 +132,8 @@ fn header(canvas: &mut Canvas, points: &[Point]) {
     canvas.text(RIGHT, 60.0, class, Anchor::End, &change);
 }
 
-/// Compares the first with the last period in which enough was solved; one task of a week that has just begun says nothing.
+/// Compares the first with the last period in which enough was solved; one task of a week that has just begun is not
+/// enough.
 fn change(points: &[Point]) -> (&'static str, String) {
     let enough = points
         .iter()
@@ -151,7 +152,7 @@ fn change(points: &[Point]) -> (&'static str, String) {
     }
 }
 
-/// Name of a panel, its horizontal lines and their numbers.
+/// Draws the name of a panel, its horizontal lines and their numbers.
 fn frame(canvas: &mut Canvas, panel: Panel, name: &str, up: Axis, label: impl Fn(u64) -> String) {
     let name_y = if name.starts_with("Cost") {
         FLAG_TOP - 14.0
@@ -195,7 +196,7 @@ fn cost_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
     }
 }
 
-/// Why there is no cost per solve, in short and as a sentence.
+/// Returns why there is no cost per solve, as a short text and as a sentence.
 fn no_cost(points: &[Point]) -> (&'static str, &'static str) {
     if points.iter().any(|point| point.solved > 0) {
         return (
@@ -247,7 +248,7 @@ fn tokens_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
         .map(|point| point.tokens_per_solve().map(|tokens| up.place(tokens)));
     for run in across.runs(heights) {
         canvas.curve("tokens-line", &run);
-        // A lone point has no line to be seen by.
+        // A single point has no visible line.
         if let [(x, y)] = *run {
             canvas.dot("tokens-dot", x, y, 2.0);
         }
@@ -266,7 +267,7 @@ fn retries_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
     }
 }
 
-/// Regressions whose flags would cover each other, under one flag.
+/// Regressions whose flags would overlap, under one flag.
 struct Flag {
     x: f64,
     count: u64,
@@ -332,7 +333,7 @@ fn flags(canvas: &mut Canvas, across: Across, points: &[Point]) {
     }
 }
 
-/// The axis of periods, thinned so that labels keep apart, each with its number of tasks.
+/// Draws the axis of periods, thinned so that labels do not overlap, each with its number of tasks.
 fn periods(canvas: &mut Canvas, across: Across, points: &[Point]) {
     let longest = points
         .iter()
@@ -351,10 +352,10 @@ fn periods(canvas: &mut Canvas, across: Across, points: &[Point]) {
     }
 }
 
-/// A column per point that tells its numbers when pointed at, and the dot of its cost.
+/// Draws a column per point with its numbers as a tooltip, and the dot of its cost.
 fn dots(canvas: &mut Canvas, across: Across, points: &[Point]) {
     let up = cost_scale(points);
-    // A rim sets dots apart from their line; where they touch each other it would cut the line to pieces.
+    // A rim separates dots from their line; if they touch each other, it would cut the line to pieces.
     let (class, radius) = match points.len() {
         0..=24 => ("dot", 4.5),
         25..=80 => ("dot", 3.0),
@@ -375,7 +376,7 @@ fn dots(canvas: &mut Canvas, across: Across, points: &[Point]) {
     }
 }
 
-/// All numbers of a point, unrounded.
+/// Returns all numbers of a point, unrounded.
 fn exact(point: &Point) -> String {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     let mut lines = vec![

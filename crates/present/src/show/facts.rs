@@ -1,4 +1,4 @@
-//! The short facts of a replay, in words that text and page share. Every value is clean already.
+//! Short facts of a replay, in words that text and page share. Every value is already clean.
 
 use std::borrow::Cow;
 
@@ -15,27 +15,27 @@ use super::clean;
 use super::replay_view::ReplayView;
 use super::units::{cost, counted, dollars, duration, grouped, time};
 
-/// Sections without a known meaning that are listed one by one.
+/// Limit of unknown sections that are listed one by one.
 const MAX_LISTED_SECTIONS: usize = 8;
 
-/// The largest number of a budget stands for none.
+/// Text for the largest number of a budget, which means no limit.
 const NO_LIMIT: &str = "no limit";
 
-/// How a fact should make the reader feel.
+/// Rating of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// Nothing to feel.
+    /// No rating.
     Plain,
-    /// As it should be.
+    /// The expected state.
     Good,
-    /// Deserves a look.
+    /// A state that needs attention.
     Warn,
-    /// As it should not be.
+    /// A wrong state.
     Bad,
 }
 
 impl Tone {
-    /// Stable name, used as a class on the page.
+    /// Returns the stable name, which is a class on the page.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Tone {
         }
     }
 
-    /// One character that says the same without colour.
+    /// Returns one character with the same meaning as the colour.
     #[must_use]
     pub fn mark(self) -> char {
         match self {
@@ -62,20 +62,20 @@ impl Tone {
 #[derive(Clone, Debug)]
 pub struct Fact {
     pub name: Cow<'static, str>,
-    /// Clean, in one line.
+    /// Clean value, in one line.
     pub value: String,
-    /// How it is shown.
+    /// Rating of the fact.
     pub tone: Tone,
-    /// What kind of value it is.
+    /// Kind of the value.
     pub shape: Shape,
 }
 
-/// What kind of value a fact has, for a rendering that gives each its own place.
+/// Kind of a fact's value, for the layout of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A word or a number.
     Short,
-    /// A hash or the like, to be compared character by character.
+    /// A hash or similar, which is compared character by character.
     Code,
     Sentence,
 }
@@ -109,18 +109,18 @@ impl Fact {
     }
 }
 
-/// A statement that stands above others.
+/// A prominent statement.
 #[derive(Clone, Debug)]
 pub struct Banner {
-    /// How it is shown.
+    /// Rating of the statement.
     pub tone: Tone,
-    /// A few words.
+    /// Headline of a few words.
     pub headline: &'static str,
-    /// One or two sentences.
+    /// Explanation in one or two sentences.
     pub sentence: String,
 }
 
-/// Whether the bundle is to be believed.
+/// Returns the banner about the signature of the bundle.
 #[must_use]
 pub fn signature_banner(view: &ReplayView<'_>) -> Banner {
     let (tone, headline) = match view.verdict {
@@ -139,7 +139,7 @@ pub fn signature_banner(view: &ReplayView<'_>) -> Banner {
     }
 }
 
-/// Who signed, what a reader should know all the same, and the name of the bundle in ledgers.
+/// Returns the signers, the warnings, and the digest of the bundle in ledgers.
 #[must_use]
 pub fn signature(view: &ReplayView<'_>) -> Vec<Fact> {
     let signers = [
@@ -164,7 +164,7 @@ pub fn signature(view: &ReplayView<'_>) -> Vec<Fact> {
     facts
 }
 
-/// What was done, how it ended and what it took.
+/// Returns the facts about the task: its id, outcome and resources.
 #[must_use]
 pub fn task(view: &ReplayView<'_>) -> Vec<Fact> {
     let contents = view.contents;
@@ -187,7 +187,7 @@ pub fn task(view: &ReplayView<'_>) -> Vec<Fact> {
     facts
 }
 
-/// What the agent was allowed to do.
+/// Returns the facts about the policy of the agent.
 #[must_use]
 pub fn policy(view: &ReplayView<'_>) -> Vec<Fact> {
     let hash = view.contents.header().policy_hash;
@@ -210,11 +210,11 @@ pub fn policy(view: &ReplayView<'_>) -> Vec<Fact> {
     facts
 }
 
-/// Where the bundle comes from; `call 9` stands before `call 10`.
+/// Returns the facts about the origin of the bundle; `call 9` comes before `call 10`.
 #[must_use]
 pub fn provenance(view: &ReplayView<'_>) -> Vec<Fact> {
     let facts = view.contents.extensions().provenance.iter();
-    // The mode stands among the facts of the task.
+    // The mode is among the facts of the task.
     let mut facts: Vec<_> = facts.filter(|(name, _)| **name != MODE).collect();
     facts.sort_by_cached_key(|(name, _)| natural_key(name));
     facts
@@ -226,10 +226,10 @@ pub fn provenance(view: &ReplayView<'_>) -> Vec<Fact> {
         .collect()
 }
 
-/// The fact in which a session says by which mode it was governed.
+/// Name of the fact with the mode of the session's governance.
 const MODE: &str = "mode";
 
-/// Returns the text with its runs of digits as numbers, so that names sort as people count.
+/// Returns the text with its runs of digits as numbers, so that names sort naturally.
 fn natural_key(name: &str) -> Vec<(String, u64)> {
     let mut parts: Vec<(String, u64)> = Vec::new();
     let mut rest = name;
@@ -244,7 +244,7 @@ fn natural_key(name: &str) -> Vec<(String, u64)> {
     parts
 }
 
-/// Breaches, returns to an earlier state, and the place in the chain.
+/// Returns breaches, returns to an earlier state, and the position in the chain.
 #[must_use]
 pub fn conduct(view: &ReplayView<'_>) -> Vec<Fact> {
     let extensions = view.contents.extensions();
@@ -260,7 +260,7 @@ pub fn conduct(view: &ReplayView<'_>) -> Vec<Fact> {
     facts
 }
 
-/// Whether the outcome is what the test log shows.
+/// Returns the banner about the agreement of the outcome with the test log.
 #[must_use]
 pub fn closing_banner(view: &ReplayView<'_>) -> Banner {
     let outcome = view.contents.outcome().name();
@@ -286,7 +286,7 @@ pub fn closing_banner(view: &ReplayView<'_>) -> Banner {
     {
         sentence.push_str(" The log is not that of a whole run.");
     }
-    // Who writes the outcome writes the log: without a signature that counts, both may be made up.
+    // The author of the outcome also writes the log: without a valid signature, both may be made up.
     if *view.verdict != Verdict::Valid {
         sentence.push_str(" Nobody who is trusted here vouches for either.");
     }
@@ -297,7 +297,7 @@ pub fn closing_banner(view: &ReplayView<'_>) -> Banner {
     }
 }
 
-/// What a test log adds up to, in words.
+/// Returns the counts of a test log as text.
 fn counts(reading: &Reading) -> String {
     let numbers = [
         (reading.passed, "passed"),
@@ -362,7 +362,7 @@ fn evidence(contents: &Contents<'_>) -> Fact {
     Fact::new("evidence", value).toned(Tone::Warn)
 }
 
-/// Sections that a replay does not show, so that nobody takes it for the whole bundle.
+/// Returns the sections that a replay does not show, so that it is not mistaken for the whole bundle.
 fn unknown_sections(contents: &Contents<'_>) -> Option<Fact> {
     let is_shown = |tag| Tag::from_wire(tag).is_some() || ExtensionTag::from_wire(tag).is_some();
     let unknown = || {
@@ -421,7 +421,7 @@ fn violations(contents: &Contents<'_>) -> Vec<Fact> {
     }
     let count = Fact::new("violations", grouped(violations.count)).toned(Tone::Bad);
     let listed = violations.listed.iter().map(|violation| {
-        // Calls are shown from 1.
+        // Calls are numbered from 1.
         let call = grouped(u64::from(violation.call) + 1);
         let text = clean::name(violation.text.as_bytes());
         Fact::sentence("violation", format!("call {call}: {text}")).toned(Tone::Bad)
@@ -458,7 +458,7 @@ fn chain_place(chain: &Chain) -> Vec<Fact> {
     ]
 }
 
-/// What a warning means, for people; the stable name comes first.
+/// Returns the meaning of a warning for people, after its stable name.
 fn warning(reason: Reason) -> String {
     let meaning = match reason {
         Reason::TooShort => "fewer bytes than a header",

@@ -1,18 +1,18 @@
-//! A diff cut into files, for a rendering that shows each under its name.
+//! A diff split into files, for a rendering that shows each under its name.
 
 use witness::replay::{DiffPart, diff_lines};
 
-/// What a diff says about one file.
+/// Part of a diff for one file.
 #[derive(Clone, Debug, Default)]
 pub struct FilePatch<'a> {
-    /// What stands before the first hunk: names, modes, hashes.
+    /// Lines before the first hunk: names, modes, hashes.
     pub notes: Vec<&'a [u8]>,
-    /// The hunks.
+    /// Lines of the hunks.
     pub lines: Vec<(DiffPart, &'a [u8])>,
 }
 
 impl<'a> FilePatch<'a> {
-    /// Path of the file, the new one unless the file is gone; `None` for notes between files.
+    /// Returns the path of the file, the new one unless the file is gone; `None` for notes between files.
     #[must_use]
     pub fn path(&self) -> Option<&'a [u8]> {
         let after = |prefix: &[u8]| self.notes.iter().find_map(|note| note.strip_prefix(prefix));
@@ -26,12 +26,12 @@ impl<'a> FilePatch<'a> {
             [b'a' | b'b', b'/', path @ ..] => path,
             path => path,
         });
-        // Renames, modes and binary files have no `+++`; the name stands twice in the first line then.
+        // Renames, modes and binary files have no `+++`; the name is then twice in the first line.
         path.or_else(|| named(b"rename to "))
             .or_else(|| after(b"diff --git a/").and_then(first_half))
     }
 
-    /// How many lines are of this part.
+    /// Returns the number of lines of this kind.
     #[must_use]
     pub fn count(&self, part: DiffPart) -> u64 {
         self.lines
@@ -41,13 +41,13 @@ impl<'a> FilePatch<'a> {
     }
 }
 
-/// `x b/x` without the second name.
+/// Returns `x b/x` without the second name.
 fn first_half(names: &[u8]) -> Option<&[u8]> {
     let length = names.len().checked_sub(b" b/".len())? / 2;
     names.get(..length)
 }
 
-/// The files of a diff in their order.
+/// Returns the files of a diff in their order.
 #[must_use]
 pub fn files(diff: &[u8]) -> Vec<FilePatch<'_>> {
     let mut files: Vec<FilePatch<'_>> = Vec::new();

@@ -1,7 +1,7 @@
-//! A replay as one page that needs nothing else: no script, no request, no font.
+//! A replay as one self-contained page: no script, no request, no font.
 //!
-//! The template escapes every value, and every value that comes from a bundle was made clean before. The page's own
-//! policy forbids what the template never does, in case both fail.
+//! The template escapes every value, and every value from a bundle was cleaned before. The page's own policy forbids
+//! everything that the template never does, in case both fail.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,28 +20,28 @@ use super::replay_view::ReplayView;
 use super::syntax::{Language, Token};
 use super::units::{call_cost, counted, duration, grouped};
 
-/// The colours of all pages.
+/// Colours of all pages.
 pub const PALETTE: &str = include_str!("../../templates/palette.css");
 
-/// The style of a replay, for pages that bring it.
+/// Style of a replay, for pages that include it.
 pub const STYLE: &str = include_str!("../../templates/replay.css");
 
-/// Lines above which a section starts folded.
+/// Number of lines above which a section starts folded.
 const MAX_OPEN_LINES: u64 = 400;
 
-/// Lines of a diff that get colours, and their longest; more would cost time and weight and help nobody.
+/// Limits of the coloured lines of a diff and of their length; more would cost time and size without a benefit.
 const MAX_COLOURED: usize = 2000;
 const MAX_COLOURED_BYTES: usize = 400;
 
-/// Longest name of a tool that is shown.
+/// Limit of a tool's name, in columns.
 const MAX_TOOL_COLUMNS: usize = 120;
 
-/// The whole page.
+/// Returns the whole page.
 pub fn page(view: &ReplayView<'_>) -> Result<String, askama::Error> {
     render(view, true)
 }
 
-/// The replay as a part of another page, which brings the style.
+/// Returns the replay as a part of another page, which includes the style.
 pub fn article(view: &ReplayView<'_>) -> Result<String, askama::Error> {
     render(view, false)
 }
@@ -68,11 +68,11 @@ fn render(view: &ReplayView<'_>, whole: bool) -> Result<String, askama::Error> {
     page.render()
 }
 
-/// What the template is filled with.
+/// Values of the template.
 #[derive(Template)]
 #[template(path = "replay.html")]
 struct Page<'a> {
-    /// With everything around it.
+    /// Set for a whole page.
     whole: bool,
     file: Cow<'a, str>,
     task_id: String,
@@ -101,7 +101,7 @@ fn fact_groups(view: &ReplayView<'_>) -> Vec<(&'static str, Vec<Fact>)> {
     groups.filter(|(_, facts)| !facts.is_empty()).collect()
 }
 
-/// How many places of the grid a fact takes, by the room that its value needs.
+/// Returns how many columns of the grid a fact takes, by the length of its value.
 fn room(fact: &Fact) -> &'static str {
     match (fact.shape, fact.value.chars().count()) {
         (Shape::Short | Shape::Code, 0..27) => "one",
@@ -111,7 +111,7 @@ fn room(fact: &Fact) -> &'static str {
     }
 }
 
-/// How much a section holds, and whether it starts folded.
+/// Size of a section, and whether it starts folded.
 struct Extent {
     note: String,
     folded: bool,
@@ -126,7 +126,7 @@ impl Extent {
     }
 }
 
-/// A section that is shown as it was written.
+/// A section that is shown as written.
 struct Prose<'a> {
     extent: Extent,
     text: Cow<'a, str>,
@@ -147,7 +147,7 @@ struct Calls {
     rows: Vec<CallRow>,
 }
 
-/// One call as text, and its place on a line that is as long as all calls together.
+/// One call as text, and its position on a line as long as all calls together.
 struct CallRow {
     number: u64,
     tool: String,
@@ -158,7 +158,7 @@ struct CallRow {
     tokens: String,
     args: String,
     result: String,
-    /// The redacted command, where the journal of the session is there.
+    /// Redacted command, if the journal of the session exists.
     command: Option<String>,
     start: String,
     length: String,
@@ -218,7 +218,7 @@ fn tone_of(check: Check) -> Tone {
     }
 }
 
-/// A share in percent with two decimals, by whole numbers so that it is the same on every machine.
+/// Returns a share in percent with two decimals, by whole numbers so that it is the same on every machine.
 fn share(part: u64, whole: u64) -> String {
     let hundredths = part.saturating_mul(10_000) / whole.max(1);
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
@@ -238,7 +238,7 @@ struct FileDiff<'a> {
     lines: Vec<DiffLine<'a>>,
 }
 
-/// A line of a hunk, in pieces that have a class each.
+/// Line of a hunk, in pieces with a class each.
 struct DiffLine<'a> {
     class: &'static str,
     pieces: Vec<(&'static str, Cow<'a, str>)>,
@@ -267,7 +267,7 @@ impl<'a> Diff<'a> {
 }
 
 impl<'a> FileDiff<'a> {
-    /// `coloured` counts the lines with colours on the whole page.
+    /// Creates the shown form of a file; `coloured` counts the lines with colours on the whole page.
     fn of(file: &FilePatch<'a>, coloured: &mut usize) -> Self {
         let lines = file.lines.iter();
         let path = file.path().map_or(Cow::Borrowed("Notes"), clean::name);
@@ -300,7 +300,7 @@ impl<'a> DiffLine<'a> {
     }
 }
 
-/// The sign is no part of the language.
+/// Splits a line into pieces; the sign at the start does not belong to the language.
 fn pieces(language: Language, line: &str) -> Vec<(&'static str, Cow<'static, str>)> {
     let (sign, code) = line.split_at_checked(1).unwrap_or(("", line));
     let sign = (!sign.is_empty()).then_some((Token::Plain, sign));

@@ -1,4 +1,4 @@
-//! What a replay is made of, whether it becomes text or a page.
+//! Content of a replay, for text or a page.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,24 +13,24 @@ use witness::evidence::{Signers, Verdict};
 use witness::extension::field;
 use witness::replay::OutcomeCheck;
 
-/// One bundle, judged, with the check of its outcome.
+/// One judged bundle, with the check of its outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayView<'a> {
     /// Name of the file, as the user gave it.
     pub file: &'a str,
-    /// What became of the bundle.
+    /// Verdict on the bundle.
     pub verdict: &'a Verdict,
-    /// Whose signatures were found good.
+    /// Keys whose signatures fit.
     pub signers: Signers,
-    /// What a reader should know although the bundle was read.
+    /// Warnings of the reader.
     pub warnings: &'a [Reason],
     /// SHA-256 of the bundle.
     pub sha256: [u8; 32],
-    /// What it says.
+    /// Statements of the bundle.
     pub contents: &'a Contents<'a>,
-    /// Whether the outcome agrees with the test log.
+    /// Comparison of the outcome with the test log.
     pub check: &'a OutcomeCheck,
-    /// The redacted commands of its calls, as [`commands`] finds them.
+    /// Redacted commands of its calls, as by [`commands`].
     pub commands: &'a Commands,
 }
 
@@ -40,8 +40,8 @@ pub type Commands = BTreeMap<String, String>;
 /// Hexadecimal digits of a digest that a bundle keeps.
 pub const DIGITS: usize = 16;
 
-/// Reads the commands of a bundle's calls out of the journal of its session. A bundle has only the digests of the
-/// arguments, and the same digest in the journal shows which call is meant; a journal that is gone gives none.
+/// Reads the commands of a bundle's calls from the journal of its session. A bundle contains only the digests of the
+/// arguments, and the same digest in the journal identifies the call; a missing journal gives none.
 #[must_use]
 pub fn commands(sessions: &Path, contents: &Contents<'_>) -> Commands {
     let session = contents.extensions().provenance.get(field::SESSION);
@@ -60,7 +60,7 @@ pub fn commands(sessions: &Path, contents: &Contents<'_>) -> Commands {
         .collect()
 }
 
-/// Arguments that say the most about a call, in this order.
+/// Most informative arguments of a call, in this order.
 const TELLING: &[&str] = &[
     "file_path",
     "path",
@@ -72,7 +72,7 @@ const TELLING: &[&str] = &[
     "description",
 ];
 
-/// Returns the command of a shell call, the telling argument of another one, else all arguments.
+/// Returns the command of a shell call, the most informative argument of another one, else all arguments.
 #[must_use]
 pub fn shown_call(tool: &str, input: &Value) -> String {
     if let Some(command) = shell_command(tool, input) {

@@ -1,5 +1,5 @@
-//! Who passes and who wins, as a picture: two bars a model, best first, with the Wilson interval on the pass rate, and the
-//! same numbers beside them as a table, so that nothing has to be read off a bar.
+//! Passes and wins as a picture: two bars per model, best first, with the Wilson interval on the pass rate, and the
+//! same numbers beside them as a table, so that nothing must be estimated from a bar.
 
 use routing::runs::{Stats, Tally};
 
@@ -10,15 +10,15 @@ use super::units::grouped;
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 24.0;
-/// Where bars begin and end.
+/// Start and end of the bars.
 const BARS: f64 = 300.0;
 const BARS_END: f64 = 640.0;
 const TOP: f64 = 128.0;
 const ROW: f64 = 44.0;
-/// More models than this are summed up in a line.
+/// Limit of models; further ones are summed in a line.
 const MAX_ROWS: usize = 40;
 
-/// Columns of the table: their name, and where they end.
+/// Columns of the table: name and right edge.
 const COLUMNS: [(&str, f64); 5] = [
     ("runs", 710.0),
     ("pass", 770.0),
@@ -27,7 +27,7 @@ const COLUMNS: [(&str, f64); 5] = [
     ("cost", 936.0),
 ];
 
-/// Draws the statistics of a log. `verdict` says whether one model wins everything.
+/// Draws the statistics of a log. `verdict` describes the dominance of a model.
 #[must_use]
 pub fn svg(stats: &Stats, verdict: &str) -> String {
     let mut models: Vec<(&(String, String), &Tally)> = stats.models.iter().collect();

@@ -1,24 +1,24 @@
-//! Colours for the lines of a diff: comments, texts, numbers and words of the language, found line by line.
+//! Colours for the lines of a diff: comments, strings, numbers and keywords of the language, found line by line.
 //!
-//! A diff shows fragments, so there is nothing to parse: a line is cut into the few kinds of token that help the eye, in
-//! one pass, by the family of the file's language. A guess that is wrong costs a colour and nothing else.
+//! A diff shows fragments, so there is nothing to parse: a line is split into a few kinds of token, in one pass, by
+//! the family of the file's language. A wrong guess only gives a wrong colour.
 
-/// What a piece of a line is. The name is the class on the page.
+/// Kind of a piece of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     /// Anything else.
     Plain,
     /// A comment, up to the end of the line or of the comment.
     Comment,
-    /// A text in quotes.
+    /// A string in quotes.
     Text,
     Number,
-    /// A word of the language.
+    /// A keyword of the language.
     Word,
 }
 
 impl Token {
-    /// The class on the page; empty for what has no colour.
+    /// Returns the class on the page; empty without a colour.
     #[must_use]
     pub fn class(self) -> &'static str {
         match self {
@@ -31,12 +31,12 @@ impl Token {
     }
 }
 
-/// How a language looks.
+/// Lexical rules of a language.
 #[derive(Clone, Copy, Debug)]
 pub struct Language {
     comments: &'static [&'static str],
     quotes: &'static str,
-    /// A single quote begins a character, or a lifetime, and not a text.
+    /// Set if a single quote begins a character or a lifetime, and not a string.
     characters: bool,
     words: &'static [&'static str],
 }
@@ -160,7 +160,7 @@ const fn compiled(characters: bool) -> Language {
 }
 
 impl Language {
-    /// The language of a file by its name; `None` for what is better left plain.
+    /// Returns the language of a file by its name; `None` if it should stay plain.
     #[must_use]
     pub fn of_path(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -187,7 +187,7 @@ impl Language {
         })
     }
 
-    /// Cuts a line into pieces; together they are the line.
+    /// Splits a line into pieces, which together are the line.
     #[must_use]
     pub fn tokens<'a>(&self, line: &'a str) -> Vec<(Token, &'a str)> {
         let mut tokens: Vec<(Token, &'a str)> = Vec::new();
@@ -213,13 +213,13 @@ impl Language {
         tokens
     }
 
-    /// The kind and length of what begins here; never nothing.
+    /// Returns the kind and length of the token that begins here; the length is never 0.
     fn next(&self, rest: &str, before: &str) -> (Token, usize) {
         let first = rest.chars().next().unwrap_or(' ');
         let starts_word =
             before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
         if let Some(mark) = self.comments.iter().find(|mark| rest.starts_with(**mark)) {
-            // `#` in the middle of a word is none, as in `a#b` and `$#`.
+            // `#` in the middle of a word does not begin a comment, as in `a#b` and `$#`.
             if *mark != "#" || before.is_empty() || before.ends_with([' ', '\t', '+', '-', ';']) {
                 let end = if *mark == "/*" {
                     rest.find("*/").map(|end| end + 2)
@@ -258,7 +258,7 @@ impl Language {
     }
 }
 
-/// The length of a text with its quotes; `None` when it does not end here, or is no text.
+/// Returns the length of a string with its quotes; `None` if it does not end here, or is not a string.
 fn quoted(rest: &str, quote: char, characters: bool) -> Option<usize> {
     let mut is_escaped = false;
     for (count, (at, letter)) in rest.char_indices().enumerate().skip(1) {

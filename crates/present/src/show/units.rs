@@ -1,8 +1,8 @@
-//! Numbers as people read them: amounts, money, shares, sizes, durations, times. Exact where nothing says otherwise.
+//! Numbers for people: amounts, money, shares, sizes, durations, times. Exact unless stated otherwise.
 
 use jiff::Timestamp;
 
-/// `12,345`.
+/// Formats `12,345`.
 #[must_use]
 pub fn grouped(number: impl Into<u64>) -> String {
     let digits = number.into().to_string();
@@ -16,7 +16,7 @@ pub fn grouped(number: impl Into<u64>) -> String {
     text
 }
 
-/// `1 line`, `2 lines`.
+/// Formats `1 line`, `2 lines`.
 #[must_use]
 pub fn counted(number: impl Into<u64>, what: &str) -> String {
     let number = number.into();
@@ -24,7 +24,7 @@ pub fn counted(number: impl Into<u64>, what: &str) -> String {
     format!("{} {what}{plural}", grouped(number))
 }
 
-/// Millionths of a dollar as `$0.015`: at least two decimals, and no more than the amount has.
+/// Formats millionths of a dollar as `$0.015`: at least two decimals, and no more than the amount has.
 #[must_use]
 pub fn dollars(microdollars: impl Into<u64>) -> String {
     let microdollars = microdollars.into();
@@ -33,7 +33,7 @@ pub fn dollars(microdollars: impl Into<u64>) -> String {
     format!("${}.{decimals:0<2}", grouped(microdollars / 1_000_000))
 }
 
-/// As [`dollars`], with all six decimals, for columns.
+/// Formats like [`dollars`], with all six decimals, for columns.
 #[must_use]
 pub fn dollars_in_full(microdollars: impl Into<u64>) -> String {
     let microdollars = microdollars.into();
@@ -41,16 +41,16 @@ pub fn dollars_in_full(microdollars: impl Into<u64>) -> String {
     format!("${}.{decimals:06}", grouped(microdollars / 1_000_000))
 }
 
-/// What cannot be known.
+/// Text for an unknown value.
 const UNKNOWN: &str = "unknown";
 
-/// What a solved task costs; `unknown` where none was solved whose cost is known.
+/// Formats the cost of a solved task; `unknown` without a solved task of a known cost.
 #[must_use]
 pub fn cost_per_solve(microdollars: Option<impl Into<u64>>) -> String {
     microdollars.map_or_else(|| UNKNOWN.to_owned(), dollars)
 }
 
-/// What a task cost, of which perhaps nothing or only a part is known: `$0.015`, `unknown`, `≥ $0.015`.
+/// Formats the cost of a task, which may be unknown or partly known: `$0.015`, `unknown`, `≥ $0.015`.
 #[must_use]
 pub fn cost(microdollars: impl Into<u64>, known: bool) -> String {
     match (known, microdollars.into()) {
@@ -60,7 +60,8 @@ pub fn cost(microdollars: impl Into<u64>, known: bool) -> String {
     }
 }
 
-/// What one call of a task cost, for columns. Where the task's cost is not known, nothing may also be a missing price.
+/// Formats the cost of one call of a task, for columns. If the task's cost is unknown, zero may also mean a missing
+/// price.
 #[must_use]
 pub fn call_cost(microdollars: u32, known: bool) -> String {
     match (known, microdollars) {
@@ -69,7 +70,7 @@ pub fn call_cost(microdollars: u32, known: bool) -> String {
     }
 }
 
-/// Says that figures are without the cost of some tasks, and what a person can do about it.
+/// Returns a note that figures exclude the cost of some tasks, with a remedy.
 #[must_use]
 pub fn without_cost(unknown: u64, tasks: u64) -> Option<String> {
     (unknown > 0).then(|| {
@@ -82,20 +83,20 @@ pub fn without_cost(unknown: u64, tasks: u64) -> Option<String> {
     })
 }
 
-/// `66.7 %`.
+/// Formats `66.7 %`.
 #[must_use]
 pub fn percent(ratio: f32) -> String {
     format!("{:.1} %", ratio * 100.0)
 }
 
-/// A share in percent, rounded to the nearest whole one.
+/// Returns a share in percent, rounded to the nearest whole one.
 #[must_use]
 pub fn whole_percent(part: u64, whole: u64) -> u64 {
     let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
     u64::try_from((part * 200 + whole) / (whole * 2)).unwrap_or(u64::MAX)
 }
 
-/// `17.3 KB`.
+/// Formats `17.3 KB`.
 #[must_use]
 pub fn bytes(number: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
@@ -107,7 +108,7 @@ pub fn bytes(number: u64) -> String {
     }
 }
 
-/// A duration in at most two units, rounded down: `850 ms`, `12.3 s`, `2 min 05 s`, `3 h 02 min`.
+/// Formats a duration in at most two units, rounded down: `850 ms`, `12.3 s`, `2 min 05 s`, `3 h 02 min`.
 #[must_use]
 pub fn duration(milliseconds: impl Into<u64>) -> String {
     let milliseconds = milliseconds.into();
@@ -120,7 +121,7 @@ pub fn duration(milliseconds: impl Into<u64>) -> String {
     }
 }
 
-/// Nanoseconds since 1970 as a time in UTC, to the second.
+/// Formats nanoseconds since 1970 as a time in UTC, to the second.
 #[must_use]
 pub fn time(nanoseconds: u64) -> String {
     match Timestamp::from_nanosecond(i128::from(nanoseconds)) {

@@ -1,4 +1,4 @@
-//! One bundle: the short answer of `verify` and everything for `show`.
+//! JSON of one bundle: the short answer of `verify` and the full one of `show`.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -30,7 +30,7 @@ pub struct VerifyLine {
 }
 
 impl VerifyLine {
-    /// The line for one file.
+    /// Creates the line for one file.
     #[must_use]
     pub fn of(file: &str, judged: &Judged<'_>) -> Self {
         let contents = judged.contents();
@@ -59,7 +59,7 @@ impl VerifyLine {
     }
 }
 
-/// Everything about one well-formed bundle.
+/// Returns everything about one well-formed bundle.
 #[must_use]
 pub fn show(file: &str, judged: &Judged<'_>, contents: &Contents<'_>) -> Value {
     let verdict = judged.verdict();
@@ -85,7 +85,7 @@ pub fn show(file: &str, judged: &Judged<'_>, contents: &Contents<'_>) -> Value {
     })
 }
 
-/// [`show`] with the text of the sections, for `export --format json`.
+/// Returns the value of [`show`] with the text of the sections, for `export --format json`.
 #[must_use]
 pub fn export(file: &str, judged: &Judged<'_>, contents: &Contents<'_>) -> Value {
     let mut value = show(file, judged, contents);
@@ -101,7 +101,7 @@ pub fn export(file: &str, judged: &Judged<'_>, contents: &Contents<'_>) -> Value
     value
 }
 
-/// Text where it is text; otherwise the bytes, so that nothing is lost.
+/// Returns text if it is valid UTF-8; otherwise the bytes in hex, so that nothing is lost.
 fn text_or_hex(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => json!(text),
@@ -117,7 +117,7 @@ fn header(contents: &Contents<'_>) -> Value {
         "flags": header.flags,
         "task_id": header.task_id.to_string(),
         "policy_hash": hex::encode(header.policy_hash),
-        // Text, because the number is larger than what many JSON readers keep exactly.
+        // A string, because many JSON parsers cannot represent the number exactly.
         "created_ns": header.created_ns.to_string(),
         "created": clock::text(header.created_ns),
         "outcome": header.outcome,

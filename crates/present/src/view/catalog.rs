@@ -1,4 +1,4 @@
-//! The answer of a catalog check. The keys of a failure are those of the published vectors, and no others.
+//! JSON of a catalog check. The keys of a failure are exactly those of the published vectors.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use serde_json::Number;
 
 use roles::catalog::{Locate, Outcome};
 
-/// One JSON value a check.
+/// JSON value of one check.
 #[derive(Debug, Serialize)]
 pub struct Check {
-    /// Whether the catalog holds.
+    /// Set if the catalog is valid.
     pub ok: bool,
-    /// In the published order.
+    /// Failures in the published order.
     pub failures: Vec<Failure>,
-    /// What is odd but no failure.
+    /// Remarks that are not failures.
     pub warnings: Vec<Remark>,
-    /// Files that a server would not hand out: `missing`, `invalid_yaml` or `malformed`.
+    /// Files that a server would refuse: `missing`, `invalid_yaml` or `malformed`.
     pub served: BTreeMap<String, &'static str>,
-    /// Whether a refresh succeeded.
+    /// Set if a refresh succeeded.
     pub lock_written: bool,
     /// Roles that are new in the lock.
     pub added: Vec<String>,
     /// Roles whose hash or version is new in the lock.
     pub updated: Vec<String>,
-    /// Roles that are gone from the lock.
+    /// Roles that were removed from the lock.
     pub pruned: Vec<String>,
 }
 
 impl Check {
-    /// Of a check or a refresh.
+    /// Converts the outcome of a check or a refresh.
     #[must_use]
     pub fn of(outcome: &Outcome, locate: &mut Locate<'_>) -> Self {
         let served = outcome.draft.served().into_iter();
@@ -62,7 +62,7 @@ impl Check {
     }
 }
 
-/// One problem; which keys there are depends on the class.
+/// One problem; the class determines its keys.
 #[derive(Debug, Serialize)]
 pub struct Failure {
     class: &'static str,
@@ -106,12 +106,12 @@ impl Failure {
     }
 }
 
-/// Whole numbers without a point, as the lock has them.
+/// Returns a number without a point if it is whole, as in the lock.
 fn number(number: f64) -> Option<Number> {
     serde_json::from_str(&number_text(number)).ok()
 }
 
-/// A warning with its place.
+/// A warning with its position.
 #[derive(Debug, Serialize)]
 pub struct Remark {
     class: &'static str,

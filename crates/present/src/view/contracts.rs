@@ -1,4 +1,4 @@
-//! The answer of `contracts check`.
+//! JSON of `contracts check`.
 
 use std::path::PathBuf;
 
@@ -7,39 +7,39 @@ use serde::Serialize;
 
 use guard::contracts::{self, Source, Trial};
 
-/// One JSON value a check.
+/// JSON value of one check.
 #[derive(Debug, Serialize)]
 pub struct Check {
-    /// Whether nothing is wrong; warnings do not count.
+    /// Set if there is no error; warnings do not count.
     pub ok: bool,
-    /// The file; none for the shipped contracts.
+    /// Path of the file; `None` for the shipped contracts.
     pub file: Option<PathBuf>,
-    /// How many tools have a contract.
+    /// Number of tools with a contract.
     pub tools: usize,
-    /// What is wrong with it.
+    /// Problems of the catalogue.
     pub problems: Vec<Fault>,
-    /// What it says to calls that are known to be right, if there were any.
+    /// Results for calls that are known to be right, if there were any.
     pub corpus: Option<Corpus>,
 }
 
-/// One thing that is wrong.
+/// Problem of the catalogue.
 #[derive(Debug, Serialize)]
 pub struct Fault {
-    /// Where, as `Bash.constraints[0].op`.
+    /// Path, such as `Bash.constraints[0].op`.
     pub path: String,
     pub what: String,
     /// `error` or `warning`.
     pub weight: &'static str,
 }
 
-/// Calls that are known to be right.
+/// Results for calls that are known to be right.
 #[derive(Debug, Serialize)]
 pub struct Corpus {
-    /// How many.
+    /// Number of calls.
     pub calls: usize,
-    /// How many of them have a tool without a contract.
+    /// Number of calls of a tool without a contract.
     pub unchecked: usize,
-    /// Those that would be flagged.
+    /// Calls that would be flagged.
     pub flagged: Vec<Flagged>,
 }
 
@@ -55,12 +55,12 @@ pub struct Flagged {
 pub struct Remark {
     /// `L1` to `L4`, or `schema`.
     pub level: &'static str,
-    /// What the agent would be told.
+    /// Text for the agent.
     pub text: String,
 }
 
 impl Check {
-    /// Of a catalogue and a corpus.
+    /// Converts the check of a catalogue and a corpus.
     #[must_use]
     pub fn of(source: &Source, tools: usize, problems: Vec<Problem>, trial: Option<Trial>) -> Self {
         let wrong = problems.iter().any(|fault| fault.weight == Weight::Error);

@@ -1,4 +1,4 @@
-//! A bundle as an in-toto statement in a DSSE envelope, which tools of others verify without knowing our format.
+//! A bundle as an in-toto statement in a DSSE envelope, which other tools can verify without our format.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,10 +11,10 @@ use witness::replay::OutcomeCheck;
 /// Media type of the signed payload.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
-/// Names the meaning of the predicate below.
+/// Type of the predicate below.
 pub const PREDICATE_TYPE: &str = "urn:roleos:witness-bundle:v1";
 
-/// The envelope for checked evidence; `file` names its subject.
+/// Returns the envelope for verified evidence; `file` names its subject.
 #[must_use]
 pub fn envelope(file: &str, evidence: &Evidence<'_>, key: &SigningKey) -> Value {
     let statement = statement(file, evidence).to_string();
@@ -30,7 +30,7 @@ pub fn envelope(file: &str, evidence: &Evidence<'_>, key: &SigningKey) -> Value 
     })
 }
 
-/// What is stated about the bundle: its digest, and what it says in numbers.
+/// Returns the statement about the bundle: its digest, and its content in numbers.
 fn statement(file: &str, evidence: &Evidence<'_>) -> Value {
     let contents = evidence.contents();
     let header = contents.header();

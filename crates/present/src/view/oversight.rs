@@ -1,4 +1,4 @@
-//! What the gate says and what a person allowed, as other programs read it.
+//! JSON of the gate's decisions and of people's approvals.
 
 use oversight::Decision;
 use oversight::grants::Standing;
@@ -8,7 +8,7 @@ use base::clock;
 use base::grants::Entry;
 use guard::approvals::{Denied, Given, Id, Refused};
 
-/// A decision as `explain` shows it.
+/// Returns a decision in the form of `explain`.
 #[must_use]
 pub fn decision(decision: &Decision) -> Value {
     let opaque = decision.opaque.iter();
@@ -25,7 +25,7 @@ pub fn decision(decision: &Decision) -> Value {
     })
 }
 
-/// A refused act that may be approved.
+/// Returns a refused act that may be approved.
 #[must_use]
 pub fn refused(id: &Id, refused: &Refused) -> Value {
     json!({
@@ -39,7 +39,7 @@ pub fn refused(id: &Id, refused: &Refused) -> Value {
     })
 }
 
-/// An approval that was given and not used yet.
+/// Returns an approval that is not used yet.
 #[must_use]
 pub fn given(given: &Given, now_ns: u64) -> Value {
     let mut value = refused(&given.id, &given.refused);
@@ -51,7 +51,7 @@ pub fn given(given: &Given, now_ns: u64) -> Value {
     value
 }
 
-/// An act that a person denied.
+/// Returns an act that a person denied.
 #[must_use]
 pub fn denied(id: &Id, denied: &Denied) -> Value {
     let mut value = refused(id, &denied.refused);
@@ -61,7 +61,7 @@ pub fn denied(id: &Id, denied: &Denied) -> Value {
     value
 }
 
-/// A grant as it stands.
+/// Returns a grant with its standing.
 #[must_use]
 pub fn grant(entry: &Entry) -> Value {
     let why = match &entry.standing {

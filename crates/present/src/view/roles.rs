@@ -1,4 +1,4 @@
-//! What a catalog offers and what is installed, as other programs read it.
+//! JSON of a catalog's roles and of installed ones.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use serde_json::{Number, Value, json};
 
 use roles::installed_roles::{Stored, Updated};
 
-/// Whole numbers without a point, as the lock has them; none for what JSON cannot say.
+/// Returns a number without a point if it is whole, as in the lock; `None` if JSON cannot represent it.
 #[must_use]
 pub fn number(number: f64) -> Option<Number> {
     serde_json::from_str(&number_text(number)).ok()
 }
 
-/// By slug: `locked`, or the class of what is wrong.
+/// Returns the states by slug: `locked`, or the class of the problem.
 #[must_use]
 pub fn states(draft: &Draft, lock: &Lock) -> BTreeMap<String, &'static str> {
     let state = |role| lock::state(role, lock).map_or("locked", |class| class.name());
@@ -27,14 +27,14 @@ pub fn states(draft: &Draft, lock: &Lock) -> BTreeMap<String, &'static str> {
     roles.map(|role| (role.slug.clone(), state(role))).collect()
 }
 
-/// What the lock says of a role.
+/// Returns the state of a role by the lock.
 #[must_use]
 pub fn state(states: &BTreeMap<String, &'static str>, entry: &Entry) -> &'static str {
     let slug = entry.slug.as_deref().unwrap_or_default();
     states.get(slug).copied().unwrap_or("not_in_lock")
 }
 
-/// Everything that a catalog offers; names in `lang`, else in the first language.
+/// Returns the whole list of a catalog; names in `lang`, else in the first language.
 #[must_use]
 pub fn listing(
     contents: &Contents,
@@ -73,7 +73,7 @@ fn bundle(
     })
 }
 
-/// One role as its user will read it.
+/// Returns one role in the form for its user.
 #[must_use]
 pub fn card(card: &Card<'_>) -> Value {
     let fields = &card.fields;
@@ -93,7 +93,7 @@ pub fn card(card: &Card<'_>) -> Value {
     })
 }
 
-/// An installed role.
+/// Returns an installed role.
 #[must_use]
 pub fn installed(stored: &Stored) -> Value {
     match &stored.role {
@@ -137,7 +137,7 @@ pub fn imported(done: &Import) -> Value {
     })
 }
 
-/// What an update did with one role.
+/// Returns the result of an update for one role.
 #[must_use]
 pub fn updated(one: &Updated) -> Value {
     let source = one.before.source.as_ref();

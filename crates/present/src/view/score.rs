@@ -1,4 +1,4 @@
-//! Scorecards and curves.
+//! JSON of scorecards and curves.
 
 use serde_json::{Value, json};
 use witness::curve::Point;
@@ -7,8 +7,8 @@ use witness::scorecard::{Acceptance, Report, Scorecard};
 use evidence::score::Counts;
 use evidence::store::audit::Audit;
 
-/// The fifteen metrics under the names of the format's documents, then the correctness of rollbacks and how many
-/// tasks are without a cost.
+/// Returns the fifteen metrics under the names of the format's documents, then the correctness of rollbacks and the
+/// number of tasks without a cost.
 fn metrics(card: &Scorecard) -> Value {
     json!({
         "total_tasks": card.total_tasks,
@@ -31,7 +31,7 @@ fn metrics(card: &Scorecard) -> Value {
     })
 }
 
-/// The whole answer of `scorecard --json`.
+/// Returns the whole answer of `scorecard --json`.
 #[must_use]
 pub fn report(
     report: &Report,
@@ -85,7 +85,7 @@ fn reasons(acceptance: &Acceptance) -> Value {
         .collect()
 }
 
-/// How the comparison with the ledger came out; null when there was none.
+/// Returns the result of the comparison with the ledger; null if there was none.
 #[must_use]
 pub fn ledger(audit: Option<&Audit>) -> Value {
     let Some(audit) = audit else {
@@ -105,7 +105,7 @@ fn put(value: &mut Value, key: &str, entry: Value) {
     }
 }
 
-/// The whole answer of `curve --json`.
+/// Returns the whole answer of `curve --json`.
 #[must_use]
 pub fn curve(points: &[Point], counts: &Counts, audit: Option<&Audit>, by: &str) -> Value {
     let points = points.iter().map(|point| {

@@ -1,4 +1,4 @@
-//! Specialists as other programs read them: the registry's roles, and what the gate and the field say of each.
+//! JSON of specialists: the registry's roles, and for each the state of the gate and of the field.
 
 use selection::certification::Check;
 use selection::metric::Metric;
@@ -15,7 +15,7 @@ use statistics::rate::Rate;
 use routing::specialists::certify::{Certified, Dossier};
 use routing::specialists::{Moved, Registered, Settings, Specialists};
 
-/// A role of the registry with its versions.
+/// Returns a role of the registry with its versions.
 #[must_use]
 pub fn entry(entry: &Entry) -> Value {
     json!({
@@ -45,25 +45,25 @@ fn version(version: &Version) -> Value {
     })
 }
 
-/// What the gate knows of a role, and what the field says.
+/// State of a role by the gate and the field log.
 #[derive(Debug)]
 pub struct Status<'a> {
-    /// The role in the registry.
+    /// Entry of the role in the registry.
     pub entry: &'a Entry,
-    /// Dispatches that the adapter has served of the last `window`.
+    /// Number of the last `window` dispatches that the adapter has served.
     pub used: u64,
-    /// Over which the quota is a share.
+    /// Number of dispatches that the quota refers to.
     pub window: u64,
-    /// What is halted: the role itself first, then versions.
+    /// Halts: of the role itself first, then of versions.
     pub halts: Vec<(Option<&'a str>, &'a Halt)>,
-    /// What the probes say.
+    /// Result of the probes.
     pub judgement: Judgement,
-    /// What the field log says.
+    /// Statistics of the field log.
     pub audit: Audit,
 }
 
 impl<'a> Status<'a> {
-    /// Looks at a role; `window` is another than the settings' for the quota.
+    /// Collects the state of a role; `window` differs from the settings' window of the quota.
     #[must_use]
     pub fn of(
         entry: &'a Entry,
@@ -97,13 +97,13 @@ impl<'a> Status<'a> {
         }
     }
 
-    /// Share of the quota's window.
+    /// Returns the used share of the quota's window.
     #[must_use]
     pub fn share(&self) -> f64 {
         share(self.used, self.window)
     }
 
-    /// As JSON; `warning` is what is odd about the backend's address.
+    /// Returns the state as JSON; `warning` is about the backend's address.
     #[must_use]
     pub fn json(&self, settings: &Settings, warning: Option<&str>) -> Value {
         let entry = self.entry;
@@ -151,7 +151,7 @@ impl<'a> Status<'a> {
         Value::Object(object)
     }
 
-    /// What the probes of the active version say, and what the halting rule makes of them.
+    /// Returns the probes of the active version, and the result of the halting rule.
     fn probes(&self, settings: &Settings) -> Value {
         let (judgement, shadow) = (&self.judgement, &settings.shadow);
         json!({
@@ -188,7 +188,7 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// All of `status --json`: where the files are, and the roles that were looked at.
+/// Returns the whole answer of `status --json`: the paths of the files, and the roles.
 #[must_use]
 pub fn status(specialists: &Specialists, is_trusted: bool, roles: &[Value]) -> Value {
     let paths = specialists.paths();
@@ -201,7 +201,7 @@ pub fn status(specialists: &Specialists, is_trusted: bool, roles: &[Value]) -> V
     })
 }
 
-/// A pointer that was moved.
+/// Returns the result of moving the pointer.
 #[must_use]
 pub fn moved(role: &str, moved: &Moved) -> Value {
     json!({
@@ -212,7 +212,7 @@ pub fn moved(role: &str, moved: &Moved) -> Value {
     })
 }
 
-/// A version that was registered; `card` is the recipe that it links.
+/// Returns a registered version; `card` is the recipe that it links.
 #[must_use]
 pub fn registered(role: &str, registered: &Registered, card: Option<&Value>) -> Value {
     json!({
@@ -222,7 +222,7 @@ pub fn registered(role: &str, registered: &Registered, card: Option<&Value>) -> 
     })
 }
 
-/// What the event keeps: digests, exam, counts and rates with their bounds, metric.
+/// Returns the evidence for the event: digests, exam, counts and rates with their bounds, metric.
 #[must_use]
 pub fn evidence(dossier: &Dossier, metric: &Metric) -> Value {
     let audit = dossier.audit.as_ref();
@@ -243,13 +243,13 @@ fn check_json(check: &Check) -> Value {
     object
 }
 
-/// A rate with its interval.
+/// Returns a rate with its interval.
 #[must_use]
 pub fn rate(rate: Rate) -> Value {
     json!({ "hits": rate.hits, "n": rate.n, "value": rate.value, "low": rate.low, "high": rate.high })
 }
 
-/// A level that was or was not raised, with the evidence.
+/// Returns the result of a certification, with the evidence.
 #[must_use]
 pub fn certified(role: &str, certified: &Certified, dossier: &Dossier, evidence: &Value) -> Value {
     let mut object = json!({

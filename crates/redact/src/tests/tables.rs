@@ -1,7 +1,6 @@
-//! Secrets in the places where people really put them, and lines that only look like that.
+//! Secrets in realistic positions, and lines that only look similar.
 
-/// A line as it stands in a command, a file or an output, and the secret in
-/// it.
+/// A line of a command, a file or an output, and the secret in it.
 pub(super) const SECRETS: &[(&str, &str)] = &[
     // A name and its value as words.
     (
@@ -17,14 +16,14 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("yarn config set --home npmAuthToken blauwal", "blauwal"),
     ("pulumi config set dbPassword blauwal", "blauwal"),
     ("npm config set _password=blauwal7", "blauwal7"),
-    // Words that quotes take apart.
+    // Words that quotes split.
     ("export K='AKIA''IOSFODNN7EXAMPLE'", "IOSFODNN7EXAMPLE"),
     ("echo AKIA\"IOSF\"ODNN7EXAMPLE", "ODNN7EXAMPLE"),
     ("echo AKI\\AIOSFODNN7EXAMPLE", "AIOSFODNN7EXAMPLE"),
     ("echo AKIA$'IOSFODNN7'EXAMPLE", "IOSFODNN7"),
     ("echo AKIA\\\nIOSFODNN7EXAMPLE", "IOSFODNN7EXAMPLE"),
     ("DB_PASS''WORD=blauwal7 run", "blauwal7"),
-    // Codes of one use.
+    // One-time codes.
     ("npm publish --otp 482913", "482913"),
     ("npm publish --otp=482913", "482913"),
     ("npm_config_otp=482913 npm publish", "482913"),
@@ -38,7 +37,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
         "otpauth://totp/Example:ada?secret=JBSWY3DPEHPK3PXP&issuer=Example",
         "JBSWY3DPEHPK3PXP",
     ),
-    // Words of login commands.
+    // Arguments of login commands.
     ("vault login Kq9vT2mXw7", "Kq9vT2mXw7"),
     (
         "vault login -method=userpass username=ada password=blauwal7",
@@ -112,7 +111,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
         "kubectl config set-credentials ada --token=Kq9vT2mXw7",
         "Kq9vT2mXw7",
     ),
-    // Given through a pipe.
+    // Input through a pipe.
     (
         "echo blauwal7 | docker login -u ada --password-stdin",
         "blauwal7",
@@ -512,7 +511,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("juju add-credential; password: mur7melQ\n", "mur7melQ"),
 ];
 
-/// Lines without a secret, that stay as they are.
+/// Lines without a secret, which stay unchanged.
 pub(super) const HARMLESS: &[&str] = &[
     "git show 3f786850e387550fdab836ed7e6dc881de23001b",
     "commit 3f786850e387550fdab836ed7e6dc881de23001b (HEAD -> main, tag: v1.2.0)",

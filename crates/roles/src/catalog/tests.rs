@@ -1,4 +1,4 @@
-//! Directories that mean harm: links out, pipes, and names that climb.
+//! Hostile directories: links out, pipes, and names that climb.
 
 use std::os::unix::fs::symlink;
 

@@ -1,6 +1,6 @@
-//! Every time that something took an exam. Who takes one often enough passes it by chance, so the attempts of the same
-//! weights behind the same backend count together, case by case: another description, order or version of a set is no
-//! other exam, and neither is one from which the failed cases were taken out.
+//! Attempts at an exam. A version that is examined often enough passes by chance, so the attempts of the same weights
+//! behind the same backend count together, case by case. Another description, order or version of a set is still the
+//! same exam, and so is a set from which the failed cases were removed.
 
 use serde::{Deserialize, Serialize};
 use statistics::rate::{Rate, rate};
@@ -10,38 +10,39 @@ use super::record::passes;
 use super::{AuditRecord, AuditSet, Given};
 use crate::canonical;
 
-/// Most cases of one attempt that are kept.
+/// Limit of cases that are kept per attempt.
 const MOST_CASES: usize = 2000;
 
-/// Most cases of all attempts that are kept; the oldest attempts go first.
+/// Limit of cases that are kept of all attempts; the oldest attempts are dropped first.
 const MOST_OF_ALL: usize = 20_000;
 
-/// Hex digits that are kept of the digest of a right answer.
+/// Hex digits kept of the digest of a right answer.
 const DIGITS: usize = 8;
 
-/// One time that an exam was taken, or broken off and begun anew.
+/// One attempt at an exam, finished or broken off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Attempt {
-    /// When, RFC 3339 in UTC.
+    /// Time of the end, RFC 3339 in UTC.
     pub finished_at: String,
-    /// Hash of what answered: weights and backend.
+    /// Hash of the weights and the backend that answered.
     pub subject: Option<String>,
-    /// The id of the version that answered.
+    /// Id of the version that answered.
     pub version: String,
-    /// The exam.
+    /// Hash of the exam.
     pub exam_hash: String,
-    /// Whether it passed; nothing where it was broken off, or passed with too few graded cases.
+    /// Result of the exam; `None` if it was broken off, or passed with too few graded cases.
     pub passed: Option<bool>,
-    /// Graded cases that were right, each input once.
+    /// Number of graded cases that were right, each input once.
     pub right: u64,
-    /// Graded cases that were answered at all.
+    /// Number of graded cases that were answered.
     pub total: u64,
-    /// Those cases.
+    /// The answered graded cases.
     pub cases: Vec<Tried>,
 }
 
-/// A case that was answered: the sketch of its input, the beginning of the digest of its right answer, whether it was right.
+/// An answered case: the sketch of its input, the first digits of the digest of its right answer, and `true` if it
+/// was right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Tried(String, String, bool);
 
@@ -52,7 +53,7 @@ impl Tried {
 }
 
 impl Attempt {
-    /// Counts answers. A case without an answer is left out: it fails its exam, and shows nothing about the next.
+    /// Counts answers. A case without an answer is left out: it fails its exam and shows nothing about the next.
     #[must_use]
     pub fn of(
         set: &AuditSet,
@@ -65,7 +66,7 @@ impl Attempt {
             .filter(|given| given.is_proof() && !given.output.is_null());
         let tried = |given: &Given| {
             let case = set.cases.get(given.index)?;
-            // Where no answer is named, what checks it tells cases apart.
+            // Without a named answer, the check tells cases apart.
             let known = case.known_answer().unwrap_or_else(|| case.check().1);
             let mut known = canonical::hash_bytes(known.as_bytes());
             known.truncate(DIGITS);
@@ -86,9 +87,9 @@ impl Attempt {
         }
     }
 
-    /// Returns how many cases of this attempt, right ones and all, count for an exam. Those that it has as well count. Where
-    /// half of the smaller one is in the other, both are one exam, and those that were taken out count too; a case whose
-    /// right answer was mended does not.
+    /// Returns how many cases of this attempt, right ones and all, count for an exam. The cases that both have count.
+    /// If half of the smaller one is in the other, both are one exam, and removed cases count too; a case whose right
+    /// answer was corrected does not.
     fn counted_for(&self, exam: &Self) -> (u64, u64) {
         if self.subject != exam.subject {
             return (0, 0);
@@ -113,7 +114,7 @@ impl Attempt {
         (right as u64, counted.count() as u64)
     }
 
-    /// Says what came of it.
+    /// Returns the result as text.
     #[must_use]
     pub fn said(&self) -> String {
         format!(
@@ -123,7 +124,7 @@ impl Attempt {
     }
 }
 
-/// Forgets the oldest attempts where there are too many.
+/// Drops the oldest attempts beyond the limit.
 pub fn bound(attempts: &mut Vec<Attempt>) {
     let mut room = MOST_OF_ALL;
     let kept = attempts.iter().rev().take_while(|one| {
@@ -138,14 +139,14 @@ pub fn bound(attempts: &mut Vec<Attempt>) {
 /// Attempts that count for one exam, taken together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pooled {
-    /// How many attempts.
+    /// Number of attempts.
     pub attempts: usize,
-    /// Their answers.
+    /// Rate of right answers.
     pub right: Rate,
 }
 
 impl Pooled {
-    /// Says how many there were and what they came to.
+    /// Returns the number of attempts and their result as text.
     #[must_use]
     pub fn said(&self) -> String {
         let attempts = match self.attempts {
@@ -157,7 +158,8 @@ impl Pooled {
 }
 
 impl AuditRecord {
-    /// Puts it behind earlier attempts of the same subject; those that say nothing about this exam are left out.
+    /// Appends this record's attempt to earlier attempts of the same subject; those that say nothing about this exam
+    /// are left out.
     #[must_use]
     pub fn after(mut self, earlier: Vec<Attempt>) -> Self {
         let Some(own) = self.attempts.pop() else {
@@ -173,13 +175,13 @@ impl AuditRecord {
         self
     }
 
-    /// Returns whether it passed; one that grades too little says nothing, unless it failed.
+    /// Returns whether the exam was passed, or `None` if it passed with too few graded cases.
     fn verdict(&self) -> Option<bool> {
         let tells = self.is_graded() || !passes(self.rate());
         tells.then(|| self.is_passed())
     }
 
-    /// Returns the attempt of an older record, which does not tell what answered.
+    /// Returns the attempt of an older record, which does not name what answered.
     #[must_use]
     pub fn untold_attempt(&self) -> Option<Attempt> {
         let found = self.proof();
@@ -194,7 +196,7 @@ impl AuditRecord {
         })
     }
 
-    /// Returns the attempts that count for this exam, taken together. An older record has none but itself.
+    /// Returns the attempts that count for this exam, taken together. An older record counts as one attempt.
     #[must_use]
     pub fn pooled(&self) -> Pooled {
         let Some(own) = self.attempts.last() else {
@@ -212,7 +214,7 @@ impl AuditRecord {
         }
     }
 
-    /// Returns what it came to, in words.
+    /// Returns the result as text.
     #[must_use]
     pub fn said(&self) -> String {
         format!(
@@ -226,7 +228,7 @@ impl AuditRecord {
         )
     }
 
-    /// Says how often the exam was taken, and what to do where that is why it does not count.
+    /// Returns how often the exam was taken as text, and a remedy if that is why the exam does not count.
     #[must_use]
     pub fn attempts_said(&self) -> String {
         let pooled = self.pooled();
@@ -244,7 +246,7 @@ impl AuditRecord {
 mod tests {
     use super::*;
 
-    /// Cases by number: those below `right` were answered right.
+    /// Builds an attempt from case numbers: those below `right` were answered right.
     fn attempt(cases: impl Iterator<Item = u16>, right: u16, mended: &[u16]) -> Attempt {
         let case = |one: u16| {
             let known = if mended.contains(&one) {

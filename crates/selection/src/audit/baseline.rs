@@ -1,18 +1,18 @@
-//! How a version did against another on the same exam: on quality, case by case, with a margin.
+//! Comparison with another version on the same exam: by quality, case by case, with a margin.
 
 use serde::{Deserialize, Serialize};
 
 use super::record::{AuditRecord, Given};
 use super::{Answer, Report};
 
-/// How a version did against a baseline on the same exam.
+/// Result of a version against a baseline on the same exam.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// The baseline.
+    /// Id of the baseline version.
     pub version: String,
-    /// Cases that it passed and this version failed.
+    /// Indices of the cases that the baseline passed and this version failed.
     pub regressions: Vec<usize>,
-    /// Mean worth lost against it; negative when gained. Time is in it, so it decides nothing.
+    /// Mean reward lost against the baseline; negative when gained. It includes time, so it decides nothing.
     pub lost_reward: f64,
     /// Mean difference of quality on the same cases; positive when this version is better.
     #[serde(default)]
@@ -23,7 +23,7 @@ pub struct Baseline {
     /// Upper bound of that mean.
     #[serde(default)]
     pub high: f64,
-    /// By how much this version may be worse.
+    /// Amount by which this version may be worse.
     #[serde(default)]
     pub margin: f64,
 }
@@ -55,7 +55,7 @@ impl Baseline {
         self.difference >= -self.margin - 1e-9
     }
 
-    /// Returns the numbers in words.
+    /// Returns the numbers as text.
     #[must_use]
     pub fn said(&self) -> String {
         let proven = if self.low >= -self.margin {

@@ -1,13 +1,13 @@
-//! Audit sets in the making: a skeleton for a role, and answers of the general model that a person may accept.
+//! Drafts of audit sets: a skeleton for a role, and answers of the general model that a person may accept.
 //!
-//! An answer that nobody looked at is kept as `draft_output`, which grades nothing.
+//! An answer that was not reviewed is kept as `draft_output`, which grades nothing.
 
 use serde_json::{Map, Value, json};
 
 use super::MIN_CASES;
 
-/// Returns a set for a role with these inputs, filled up with empty ones to the number of cases that certify. `verifier`
-/// is what the role's newest version declares.
+/// Returns a set for a role with these inputs, padded with empty ones to the number of cases that certify. `verifier`
+/// is the declaration of the role's newest version.
 #[must_use]
 pub fn skeleton(role: &str, inputs: &[String], verifier: Option<&Value>) -> Value {
     let text = |key: &str| verifier.and_then(|declared| declared.get(key)?.as_str());
@@ -15,7 +15,7 @@ pub fn skeleton(role: &str, inputs: &[String], verifier: Option<&Value>) -> Valu
     let declared = verifier
         .and_then(|declared| declared.get("config"))
         .cloned();
-    // Every output with a character in it; a set that grades has expected outputs.
+    // Matches every output with a character in it; a set that grades has expected outputs.
     let anything = json!({ "rule": "regex", "pattern": "\\S" });
     let config = declared.unwrap_or(anything);
     let empty = usize::try_from(MIN_CASES).unwrap_or(usize::MAX);
@@ -45,7 +45,7 @@ pub fn open_cases(set: &Value) -> Vec<(usize, String)> {
     .collect()
 }
 
-/// Keeps an answer as the draft of a case's expected output.
+/// Stores an answer as the draft of a case's expected output.
 pub fn put(set: &mut Value, index: usize, answer: &str) {
     if let Some(case) = case_mut(set, index) {
         case.insert("draft_output".to_owned(), json!(answer));
@@ -65,7 +65,7 @@ pub fn drafts(set: &Value) -> Vec<(usize, String, String)> {
         .collect()
 }
 
-/// Makes drafts the expected outputs, in the name of the person who looked at them. Returns how many there were.
+/// Turns drafts into expected outputs, in the name of the person who reviewed them. Returns their number.
 pub fn accept(set: &mut Value, wanted: impl Fn(usize) -> bool, by: &str) -> usize {
     let drafts = drafts(set).into_iter();
     let accepted: Vec<_> = drafts.filter(|(index, _, _)| wanted(*index)).collect();

@@ -1,4 +1,4 @@
-//! What is kept of an exam: every answer with what it was made of, so that it can be scored again under another metric.
+//! Record of an exam: every answer with its inputs, so that it can be scored again under another metric.
 
 use statistics::rate::{Rate, rate};
 use std::borrow::Cow;
@@ -17,63 +17,61 @@ use crate::promotion::PASS_PERCENT;
 use crate::quality;
 use crate::verifier::Outcome;
 
-/// The format of a record.
+/// Format of a record.
 pub const FORMAT: &str = "roleos-audit/v1";
 
-/// One answer, with all that its worth is computed from.
+/// One answer, with everything that its reward is computed from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Given {
-    /// Which case, from 0.
+    /// Index of the case, from 0.
     pub index: usize,
     /// `PASS` or `FAIL`.
     pub verifier_result: String,
-    /// Why it failed.
+    /// Reason for a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The score against the right output, when that is known.
+    /// Score against the expected output, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q1: Option<f64>,
-    /// Whether it is right, when that is graded.
+    /// Set if the answer is right; `None` if it was not graded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub right: Option<bool>,
-    /// The cost.
     pub cost: f64,
-    /// The refusal penalty.
     pub refusal_penalty: f64,
-    /// What it was worth.
+    /// Reward under the metric.
     pub reward: f64,
     /// Time on the wire.
     pub time_ms: u64,
-    /// Tokens out.
+    /// Number of output tokens.
     pub output_tokens: u64,
     /// SHA-256 of the output's text.
     pub output_hash: String,
-    /// The output; nothing when there was no answer.
+    /// The output; null without an answer.
     #[serde(default)]
     pub output: Value,
-    /// The right output, when it is known.
+    /// Expected output, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_output: Option<String>,
-    /// The first case with the same input.
+    /// Index of the first case with the same input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<usize>,
-    /// Set when what decided knows no right answer, or passes wrong ones.
+    /// Set if the deciding verifier knows no right answer, or passes wrong ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ungraded: bool,
 }
 
-/// What was measured of one answer.
+/// Measurements of one answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The output; text is a JSON string.
     pub output: Value,
-    /// What the verifier said.
+    /// Result of the verifier.
     pub outcome: Outcome,
-    /// The refusal penalty.
+    /// Penalty for a refusal, from 0 to 1.
     pub refusal_penalty: f64,
     /// Time on the wire.
     pub time_ms: u64,
-    /// Tokens out.
+    /// Number of output tokens.
     pub output_tokens: u64,
 }
 
@@ -108,27 +106,27 @@ impl Given {
         given
     }
 
-    /// Returns `true` if the verifier passed it and it is right.
+    /// Returns `true` if the verifier passed the answer and the answer is right.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.is_verified() && self.is_right()
     }
 
-    /// Returns `true` if the verifier passed it.
+    /// Returns `true` if the verifier passed the answer.
     #[must_use]
     pub fn is_verified(&self) -> bool {
         self.verifier_result == "PASS"
     }
 
-    /// Returns `true` if it is right, as far as a right output is known. An older record was not graded; then the quality
-    /// decides.
+    /// Returns `true` if the answer is right, or no right output is known. An older record was not graded; then the
+    /// quality decides.
     #[must_use]
     pub fn is_right(&self) -> bool {
         let by_quality = || self.q1.is_none_or(|q1| q1 >= DEFAULT_FLOOR);
         self.right.unwrap_or_else(by_quality)
     }
 
-    /// Returns `true` if it proves something: it was graded, and is the first of its input.
+    /// Returns `true` if the answer proves something: it was graded and is the first of its input.
     #[must_use]
     pub fn is_proof(&self) -> bool {
         self.right.is_some() && !self.ungraded && self.copy_of.is_none()
@@ -157,8 +155,8 @@ impl Given {
         }
     }
 
-    /// Returns how good it is, from 0 to 1: nothing where the verifier failed, the score against the right output where
-    /// there is one.
+    /// Returns the quality from 0 to 1: 0 if the verifier failed the answer, else the score against the expected
+    /// output if there is one.
     #[must_use]
     pub fn quality(&self) -> f64 {
         match (self.is_verified(), self.q1) {
@@ -170,7 +168,7 @@ impl Given {
         }
     }
 
-    /// Scores it under a metric: what was measured stays, what follows from it is computed anew.
+    /// Scores the answer under a metric: measurements stay, derived numbers are recomputed.
     pub fn score(&mut self, metric: &Metric) {
         let expected = self.expected_output.as_deref();
         self.q1 = expected.map(|expected| q1(metric, &self.output, expected));
@@ -186,7 +184,7 @@ impl Given {
         self.reward = metric.reward(parts).unwrap_or(0.0);
     }
 
-    /// For a report.
+    /// Returns the answer in the form of a report.
     #[must_use]
     pub fn answer(&self) -> Answer {
         Answer {
@@ -199,7 +197,7 @@ impl Given {
     }
 }
 
-/// The text of an output; no answer has none.
+/// Returns the text of an output, empty without an answer.
 fn text(output: &Value) -> Cow<'_, str> {
     match output {
         Value::Null => Cow::Borrowed(""),
@@ -213,7 +211,7 @@ pub(super) fn matches(grading: Grading, metric: &Metric, output: &Value, expecte
     is_same(output, expected) || (grading.rule == Match::Quality && is_good())
 }
 
-/// Returns `true` if an output is the expected one: as JSON where both are, else as text without the space around it.
+/// Returns `true` if an output is the expected one: as JSON if both are JSON, else as trimmed text.
 fn is_same(output: &Value, expected: &str) -> bool {
     let said = text(output);
     if said.trim() == expected.trim() {
@@ -226,7 +224,7 @@ fn is_same(output: &Value, expected: &str) -> bool {
     }
 }
 
-/// The score against the right output: by its parts when that is JSON with parts, by its words otherwise.
+/// Returns the score against the expected output: by its parts if that is JSON with parts, by its words otherwise.
 fn q1(metric: &Metric, said: &Value, expected: &str) -> f64 {
     let target = serde_json::from_str(expected).unwrap_or(Value::Null);
     if !target.is_object() && !target.is_array() {
@@ -236,98 +234,93 @@ fn q1(metric: &Metric, said: &Value, expected: &str) -> f64 {
     quality::score(metric.alpha_q1, &said, &target)
 }
 
-/// What an exam is worth under one metric.
+/// Mean reward of an exam under one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// SHA-256 of the metric.
     pub metric_hash: String,
-    /// The mean worth.
     pub mean_reward: f64,
 }
 
-/// The record of one version's exam.
+/// Record of one version's exam.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditRecord {
-    /// Of this form.
+    /// Format of the record, [`FORMAT`].
     pub format: String,
-    /// The role.
     pub role: String,
-    /// The version's id.
+    /// Id of the version.
     pub version: String,
-    /// The model.
     pub model_id: String,
     /// Hash of what answered: the version's pin, contract and addresses at the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The exam.
+    /// Hash of the exam.
     pub exam_hash: String,
-    /// The set's id.
+    /// Id of the set.
     pub audit_id: String,
-    /// The set's version.
+    /// Version of the set.
     pub audit_version: String,
-    /// The metric at the time.
+    /// Metric at the time of the exam.
     pub metric_version: String,
-    /// Its hash.
+    /// Hash of that metric.
     pub metric_hash: String,
-    /// When it was finished, RFC 3339 in UTC.
+    /// Time of the end, RFC 3339 in UTC.
     pub finished_at: String,
-    /// How many cases.
+    /// Number of cases.
     pub cases: u64,
-    /// How many of them passed.
+    /// Number of cases that passed.
     pub passed: u64,
-    /// Answers that the verifier failed.
+    /// Number of answers that the verifier failed.
     #[serde(default)]
     pub verifier_failures: u64,
-    /// Answers that the verifier passed and that differ from the expected output.
+    /// Number of answers that the verifier passed and that differ from the expected output.
     #[serde(default)]
     pub wrong_answers: u64,
-    /// Cases that were graded, each input once.
+    /// Number of graded cases, each input once.
     #[serde(default)]
     pub graded: u64,
-    /// The share that passed.
+    /// Share of passed cases.
     pub pass_rate: f64,
-    /// Its lower Wilson bound.
+    /// Lower Wilson bound of that share.
     pub pass_low: f64,
-    /// Its upper Wilson bound.
+    /// Upper Wilson bound of that share.
     pub pass_high: f64,
-    /// The mean worth.
+    /// Mean reward under the metric.
     pub mean_reward: f64,
-    /// Against whom.
+    /// Comparison with a baseline, if there is one.
     pub baseline: Option<Baseline>,
-    /// Whether it passed.
+    /// Set if the exam was passed.
     pub ok: bool,
-    /// The mean worth under every metric that it was scored with.
+    /// Mean reward under every metric that the record was scored with.
     pub scores: BTreeMap<String, Score>,
-    /// The answers, by case.
+    /// Answers by case.
     pub answers: Vec<Given>,
-    /// Every attempt that counts for this exam, this one last; an older record has none.
+    /// Attempts that count for this exam, this one last; empty in an older record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
-    /// That `roleos` wrote this here.
+    /// Seal that shows that `roleos` wrote the record on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
 }
 
-/// Whose exam it was, and when.
+/// Subject and time of an exam.
 #[derive(Clone, Copy, Debug)]
 pub struct Whose<'a> {
-    /// The role.
     pub role: &'a str,
-    /// The version's id.
+    /// Id of the version.
     pub version: &'a str,
-    /// The model.
     pub model_id: &'a str,
     /// Hash of what answered.
     pub subject: &'a str,
     /// Hash of the weights and the backend.
     pub identity: &'a str,
-    /// When it was finished.
+    /// Time of the end.
     pub finished_at: &'a str,
 }
 
 impl AuditRecord {
-    /// Sums the answers to all cases up, in their order, against a baseline's record of the same exam and the margin by
-    /// which they may be worse.
+    /// Summarises the answers to all cases, in their order, against a baseline's record of the same exam and the
+    /// margin by which they may be worse.
     #[must_use]
     pub fn of(
         whose: Whose<'_>,
@@ -378,7 +371,7 @@ impl AuditRecord {
         .after(Vec::new())
     }
 
-    /// Returns what a seal covers: all but the seal.
+    /// Returns the text that a seal covers: all but the seal.
     #[must_use]
     pub fn sealed_text(&self) -> String {
         let unsealed = Self {
@@ -388,7 +381,7 @@ impl AuditRecord {
         canonical::text(&serde_json::to_value(unsealed).unwrap_or_default())
     }
 
-    /// Its answers under a metric.
+    /// Returns the answers, scored under a metric.
     #[must_use]
     pub fn under(&self, metric: &Metric) -> Vec<Answer> {
         let scored = self.answers.iter().cloned().map(|mut given| {
@@ -398,7 +391,7 @@ impl AuditRecord {
         scored.collect()
     }
 
-    /// Scores it again under a metric, and keeps both scores. Hands out the mean before and after.
+    /// Scores the record under another metric and keeps both scores. Returns the mean before and after.
     pub fn rescore(&mut self, metric: &Metric) -> (f64, f64) {
         let mean_reward = Report::of(&self.under(metric), None).mean_reward;
         let score = Score {
@@ -409,7 +402,7 @@ impl AuditRecord {
         (self.mean_reward, mean_reward)
     }
 
-    /// The pass rate with its bounds.
+    /// Returns the pass rate with its bounds.
     #[must_use]
     pub fn rate(&self) -> Rate {
         rate(self.passed, self.cases)
@@ -421,13 +414,13 @@ impl AuditRecord {
         proof(&self.answers)
     }
 
-    /// Returns `true` if it certifies: enough graded cases, and it passed.
+    /// Returns `true` if the exam certifies: it has enough graded cases and was passed.
     #[must_use]
     pub fn certifies(&self) -> bool {
         self.is_graded() && self.is_passed()
     }
 
-    /// Returns `true` if enough of its cases prove something; an exam that passed without says nothing.
+    /// Returns `true` if enough cases prove something; without them, a passed exam says nothing.
     #[must_use]
     pub fn is_graded(&self) -> bool {
         self.proof().n >= MIN_CASES
@@ -440,7 +433,7 @@ impl AuditRecord {
         rates.into_iter().all(passes)
     }
 
-    /// Says how many cases prove something, which do not, and what to do where that is not enough.
+    /// Returns as text how many cases prove something, which do not, and a remedy if there are too few.
     #[must_use]
     pub fn proof_said(&self) -> String {
         let copies = self.answers.iter().filter(|one| one.copy_of.is_some());
@@ -476,14 +469,14 @@ impl AuditRecord {
     }
 }
 
-/// The graded answers, each input once.
+/// Returns the rate of passed answers among the graded ones, each input once.
 fn proof(answers: &[Given]) -> Rate {
     let counted = answers.iter().filter(|given| given.is_proof());
     let hits = counted.clone().filter(|given| given.passed()).count();
     rate(hits as u64, counted.count() as u64)
 }
 
-/// Whether a pass rate is that of a passed exam.
+/// Returns `true` if a pass rate is high enough to pass an exam.
 #[must_use]
 pub fn passes(rate: Rate) -> bool {
     rate.n > 0 && 100 * rate.hits >= PASS_PERCENT * rate.n

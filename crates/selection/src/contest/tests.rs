@@ -1,4 +1,4 @@
-//! Contests from the measurements to the log, and back: what is written down must hold when it is computed again.
+//! Contests from the measurements to the log and back: a written line must hold when it is recomputed.
 
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ fn other() -> Metric {
     metric
 }
 
-/// What the check says of the lines of contests.
+/// Checks the lines of contests and returns the problems.
 fn checked(contests: &[Vec<Record>]) -> Vec<String> {
     let mut checker = Checker::new([Metric::v1(), other()]);
     let mut prev = FIRST.to_owned();

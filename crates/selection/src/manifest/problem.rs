@@ -1,16 +1,15 @@
-//! What can be wrong in a document, and where.
+//! Problems of a document, each with its path.
 
-/// Something wrong in a manifest or an audit set.
+/// Problem in a manifest or an audit set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where, `routing.fallback`; empty for the whole.
+    /// Path of the value, for example `routing.fallback`; empty for the whole document.
     pub path: String,
-    /// What.
+    /// Description of the problem.
     pub message: String,
 }
 
-/// Leaves out what lies inside of something that is wrong itself: what is in a mapping that is not there is missing too,
-/// and saying so again helps nobody.
+/// Drops the problems inside of a value that has a problem itself: everything in a missing mapping is missing too.
 pub(super) fn outermost(mut problems: Vec<Problem>) -> Vec<Problem> {
     let paths: Vec<String> = problems.iter().map(|one| one.path.clone()).collect();
     let lies_in = |path: &str, outer: &str| {

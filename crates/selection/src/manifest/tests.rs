@@ -1,4 +1,4 @@
-//! A sound manifest, and what is said of each way to spoil it.
+//! A valid manifest, and the problems of each invalid change to it.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn problems(value: &Value, mode: Mode) -> Vec<String> {
     found.into_iter().map(|problem| problem.path).collect()
 }
 
-/// Expects exactly these paths to be complained about after the value at `pointer` was replaced, or taken out.
+/// Expects problems at exactly these paths after the value at `pointer` was replaced or removed.
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "reads better in the table")]
 fn check(pointer: &str, with: Option<Value>, expected: &[&str]) {

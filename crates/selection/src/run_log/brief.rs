@@ -1,4 +1,5 @@
-//! A line of the log as far as sums need it: nothing of it is kept, so that a million lines are added up in a second or two.
+//! A line of the log, reduced to the fields that sums need. It borrows from the line, so that a million lines are
+//! summed in a second or two.
 
 use std::borrow::Cow;
 
@@ -7,20 +8,17 @@ use serde::de::IgnoredAny;
 
 use super::MAX_LINE;
 
-/// What is added up. A line that lacks a published field is none, as for [`super::Record`].
+/// Fields that are summed. A line that lacks a published field is invalid, as for [`super::Record`].
 #[derive(Debug, Deserialize)]
 pub struct Brief<'a> {
-    /// Which model.
     #[serde(borrow)]
     pub model_id: Cow<'a, str>,
-    /// In which role.
     #[serde(borrow, default)]
     pub role: Option<Cow<'a, str>>,
-    /// What it was worth.
+    /// Reward under the metric.
     pub reward: f64,
-    /// The cost.
     pub cost: f64,
-    /// The refusal penalty.
+    /// Penalty for a refusal.
     pub refusal_penalty: f64,
     #[serde(borrow)]
     verifier_result: Cow<'a, str>,
@@ -41,7 +39,7 @@ pub struct Brief<'a> {
 }
 
 impl<'a> Brief<'a> {
-    /// Reads a line.
+    /// Parses a line.
     #[must_use]
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         (line.len() <= MAX_LINE)
@@ -49,13 +47,13 @@ impl<'a> Brief<'a> {
             .flatten()
     }
 
-    /// Whether the verifier passed it.
+    /// Returns `true` if the verifier passed the output.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.verifier_result == "PASS"
     }
 
-    /// Whether it won its contest.
+    /// Returns `true` if the execution won its contest.
     #[must_use]
     pub fn won(&self) -> bool {
         let named = self.winner_version.as_ref();

@@ -1,4 +1,5 @@
-//! Computes a log again: the chain, each reward, and who won each contest. Streaming; only one contest is held.
+//! Recomputes a log: the chain, each reward, and the winner of each contest. Streaming; only one contest is kept in
+//! memory.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +10,22 @@ use crate::metric::{Metric, Parts, version_number};
 use crate::verifier::Outcome;
 use crate::winner::{self, Run};
 
-/// Rewards that differ by less are the same: a sum of four products.
+/// Tolerance for rewards, which are sums of four products.
 const EPSILON: f64 = 1e-9;
 
-/// More candidates than this are no contest of ours.
+/// Limit of candidates per contest.
 const MAX_CONTEST: usize = 4096;
 
 /// A line that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bad {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// Why.
+    /// Description of the problem.
     pub reason: String,
 }
 
-/// Checks lines one after the other.
+/// Checker of lines, one after the other.
 #[derive(Debug)]
 pub struct Checker {
     metrics: BTreeMap<u32, Metric>,
@@ -36,7 +37,7 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// With the metrics that the log may name.
+    /// Creates a checker for the metrics that the log may name.
     #[must_use]
     pub fn new(metrics: impl IntoIterator<Item = Metric>) -> Self {
         let numbered = metrics
@@ -52,7 +53,7 @@ impl Checker {
         }
     }
 
-    /// Takes the next line, without its end.
+    /// Checks the next line, without its end.
     pub fn line(&mut self, line: &[u8]) {
         self.lines += 1;
         let number = self.lines;
@@ -72,7 +73,7 @@ impl Checker {
         self.expected_link = link(line);
     }
 
-    /// How many lines there were, and which do not hold, in order.
+    /// Returns the number of lines, and those that do not hold, in order.
     #[must_use]
     pub fn finish(mut self) -> (u64, Vec<Bad>) {
         self.end_contest();
@@ -84,7 +85,8 @@ impl Checker {
         self.bad.push(Bad { line, reason });
     }
 
-    /// A log without any links was written by others; one link makes all others necessary.
+    /// Checks the link to the line before. A log without any link was written by another program; one link makes all
+    /// later ones mandatory.
     fn chain(&mut self, number: u64, record: &Record) {
         match &record.more.prev {
             Some(prev) if *prev != self.expected_link => {
@@ -142,14 +144,14 @@ impl Checker {
         if !(0.0..=1.0).contains(&record.refusal_penalty) {
             problems.push("`refusal_penalty` is not between 0 and 1".to_owned());
         }
-        // What is malformed is not computed with.
+        // A malformed line is not recomputed.
         if problems.is_empty() {
             problems.extend(self.numbers(record));
         }
         problems
     }
 
-    /// The cost and the reward, computed again.
+    /// Recomputes the cost and the reward.
     fn numbers(&self, record: &Record) -> Vec<String> {
         let mut problems = Vec::new();
         let Some(metric) =
@@ -201,7 +203,7 @@ impl Checker {
         let (Some(alpha), Some(rewards)) = (record.more.mix_alpha, &record.more.rewards) else {
             return Some(new);
         };
-        // While two metrics are mixed, the cost in the line is the new metric's; the old reward stands beside it.
+        // While two metrics are mixed, the cost in the line is the new metric's; the old reward is beside it.
         let old = rewards
             .iter()
             .find(|(name, _)| version_number(name) != version_number(&record.metric_version));
@@ -222,7 +224,7 @@ impl Checker {
         }
     }
 
-    /// Everybody in a contest must name the same winner, and it must be the one that the rule names.
+    /// Checks that all lines of a contest name the same winner, and that it is the one by the rule.
     fn end_contest(&mut self) {
         let contest = std::mem::take(&mut self.contest);
         let Some((_, first)) = contest.first() else {
@@ -271,7 +273,7 @@ fn best_by_reward(contest: &[(u64, Record)]) -> Option<String> {
         .iter()
         .map(|(_, record)| record)
         .filter(|record| record.passed());
-    // The first of equals, as the rule has it.
+    // The first of equals wins.
     passed
         .rev()
         .max_by(|one, other| one.reward.total_cmp(&other.reward))
@@ -441,7 +443,7 @@ mod tests {
             .iter()
             .map(|record| record.to_schema_shape().to_string())
             .collect();
-        // The shape has no place for an absent score, so a failed line's quality is 0 there; its reward is the same.
+        // The shape has no field for an absent score, so a failed line's quality is 0 there; its reward is the same.
         assert_eq!(bad(&lines), Vec::<u64>::new());
         let hash = "ab".repeat(32);
         let short: Vec<String> = lines

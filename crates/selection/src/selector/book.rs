@@ -1,4 +1,4 @@
-//! The selectors of all roles in one file, each with what it showed on the contests that were held out from it.
+//! The selectors of all roles in one file, each with its evaluation on the held-out contests.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,30 @@ use super::evaluation::{Evaluation, evaluate, worse};
 use super::examples::Split;
 use super::{BadSelector, Selector};
 
-/// The format of the file.
+/// Format of the file.
 const FORMAT: &str = "roleos-selector/v2";
-/// What came before it.
+/// Format of an earlier release.
 const OLD: &str = "roleos-selector/v1";
 
-/// Fewer contests than this teach nothing about a role.
+/// Least number of contests of a role to learn from.
 pub const LEAST_CONTESTS: usize = 10;
 
-/// All selectors.
+/// Selectors by role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Book {
     format: String,
     roles: BTreeMap<String, Trained>,
 }
 
-/// The selector of one role.
+/// Selector of one role, with its evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trained {
-    /// What it showed when it was trained.
+    /// Evaluation at the time of training.
     pub evaluation: Evaluation,
-    /// The selector.
     pub selector: Selector,
 }
 
-/// Why a new book may not simply replace an old one.
+/// Reason that a new book may not simply replace an old one.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Worse {
     /// Its scores are worse on the same held-out contests.
@@ -40,20 +39,19 @@ pub enum Worse {
         "on the held-out contests of `{role}` the scores of the new one are off by {new:.4} (mean square), those of the present one by {old:.4}"
     )]
     Scores {
-        /// The role.
         role: String,
-        /// How far the present one's are off.
+        /// Mean square error of the present one.
         old: f64,
-        /// How far the new one's are off.
+        /// Mean square error of the new one.
         new: f64,
     },
-    /// It knows nothing of a role any more.
+    /// It lacks a role that the present one has.
     #[error("the new one knows nothing of `{0}`, the present one does")]
     Forgets(String),
 }
 
 impl Book {
-    /// Trains a selector for each role with enough contests; the others are left out.
+    /// Trains a selector for each role with enough contests; other roles are left out.
     #[must_use]
     pub fn train(roles: &BTreeMap<String, Split>) -> Self {
         let trained = roles.iter().filter_map(|(role, split)| {
@@ -74,10 +72,10 @@ impl Book {
         }
     }
 
-    /// Reads the file.
+    /// Parses the file.
     ///
     /// # Errors
-    /// It is no book of ours, an older one, or damaged.
+    /// Fails if it is not a selector file, is one of an earlier release, or is damaged.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadSelector> {
         #[derive(Deserialize)]
         struct Head {
@@ -95,25 +93,25 @@ impl Book {
         }
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The selector of a role.
+    /// Returns the selector of a role.
     #[must_use]
     pub fn of(&self, role: &str) -> Option<&Selector> {
         self.roles.get(role).map(|trained| &trained.selector)
     }
 
-    /// All roles.
+    /// Returns the trained selectors by role.
     #[must_use]
     pub fn roles(&self) -> &BTreeMap<String, Trained> {
         &self.roles
     }
 
-    /// Whether this one is worse than the one that it would replace, on the contests held out from both.
+    /// Returns why this book is worse than the one that it would replace, on the contests held out from both.
     #[must_use]
     pub fn worse_than(&self, present: &Self, roles: &BTreeMap<String, Split>) -> Vec<Worse> {
         let judge = |(role, trained): (&String, &Trained)| {
@@ -188,7 +186,7 @@ mod tests {
     #[test]
     fn a_worse_one_is_told_from_a_better_one() {
         let good = Book::train(&roles(300));
-        // Labels turned around teach the wrong thing.
+        // Inverted labels teach the wrong thing.
         let mut turned = roles(300);
         for example in &mut turned.get_mut("editor").unwrap().training {
             for outcome in example.outcomes.values_mut() {
@@ -202,7 +200,7 @@ mod tests {
         ));
         assert_eq!(good.worse_than(&bad, &roles(300)), []);
         assert_eq!(good.worse_than(&good, &roles(300)), []);
-        // The finding: one that is as good was refused, because it differed on a few held-out contests.
+        // Regression: a book that is as good was refused, because it differed on a few held-out contests.
         for training in [250, 280, 290, 310] {
             let like = Book::train(&roles(training));
             let mut few = roles(300);

@@ -1,20 +1,21 @@
 //! From a raw score to a probability: two levels and a smooth step between them.
 //!
-//! A specialist is right nearly always at home and now and then elsewhere, so the share of acceptable answers has a floor
-//! and a ceiling, and Platt's sigmoid, which runs from 0 to 1, would place the step wrongly. Floor, ceiling and step are
-//! fitted together by expectation maximisation. Where the examples do not show two levels, both are the base rate.
+//! A specialist is right nearly always at home and sometimes elsewhere, so the share of acceptable answers has a
+//! floor and a ceiling, and Platt's sigmoid, which runs from 0 to 1, would place the step wrongly. Floor, ceiling and
+//! step are fitted together by expectation maximisation. If the examples do not show two levels, both are the base
+//! rate.
 
 use serde::{Deserialize, Serialize};
 
-/// Rounds of the fit.
+/// Number of rounds of the fit.
 const ROUNDS: usize = 60;
-/// Spread of the slope that is expected beforehand, in standard deviations of the raw scores.
+/// Prior spread of the slope, in standard deviations of the raw scores.
 const SLOPE: f64 = 4.0;
-/// Spread of the step's place that is expected beforehand.
+/// Prior spread of the step's place.
 const PLACE: f64 = 5.0;
-/// Examples that floor and ceiling are believed to have had beforehand.
+/// Prior number of examples of floor and ceiling.
 const BEFOREHAND: f64 = 2.0;
-/// Numbers that two levels and a step need more than one level.
+/// Parameters that two levels and a step have beyond one level.
 const PARAMETERS: f64 = 3.0;
 
 /// `low + (high − low) · sigmoid(slope · raw + place)`, which never falls.
@@ -27,27 +28,27 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Whether it gives probabilities and never falls.
+    /// Returns `true` if it gives probabilities and never falls.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let levels = 0.0 <= self.low && self.low <= self.high && self.high <= 1.0;
         levels && self.slope >= 0.0 && self.slope.is_finite() && self.place.is_finite()
     }
 
-    /// The highest probability that it gives.
+    /// Returns the highest probability.
     #[must_use]
     pub fn highest(&self) -> f64 {
         self.high
     }
 
-    /// The probability.
+    /// Returns the probability of a raw score.
     #[must_use]
     pub fn at(&self, raw: f64) -> f64 {
         let step = sigmoid(self.slope * raw + self.place);
         self.low + (self.high - self.low) * step
     }
 
-    /// Fits it to raw scores of examples that the raw scores were not learned from.
+    /// Fits the calibration to raw scores of examples that the raw scores were not learned from.
     #[must_use]
     pub fn fit(examples: &[(f64, bool)]) -> Self {
         let n = count(examples.len());
@@ -64,7 +65,7 @@ impl Calibration {
         for _ in 0..ROUNDS {
             fit.round(&scaled, base);
         }
-        // As far as two levels explain the examples better than one, beyond what their further numbers explain anyway.
+        // Trust in two levels grows with the gain over one level, less the gain that more parameters have anyway.
         let gain: f64 = scaled.iter().map(|one| fit.gain(*one, base)).sum();
         let trust = sigmoid(gain - 0.5 * PARAMETERS * (n + 1.0).ln());
         let pulled = |level: f64| base + trust * (level - base);
@@ -78,7 +79,7 @@ impl Calibration {
     }
 }
 
-/// A fit under way, on scores with mean 0 and deviation 1.
+/// Fit in progress, on scores with mean 0 and deviation 1.
 struct Fit {
     low: f64,
     high: f64,
@@ -97,7 +98,8 @@ impl Fit {
         }
     }
 
-    /// How likely each example lies on the upper level, then the levels and the step that fit this best.
+    /// Runs one round: computes the probability of each example to lie on the upper level, then the levels and the
+    /// step that fit this best.
     fn round(&mut self, examples: &[(f64, bool)], base: f64) {
         let above: Vec<f64> = examples.iter().map(|one| self.above(*one)).collect();
         let (mut upper, mut upper_right, mut lower, mut lower_right) = (0.0, 0.0, 0.0, 0.0);
@@ -116,7 +118,7 @@ impl Fit {
         }
     }
 
-    /// How much likelier an example is than by the base rate, as a logarithm.
+    /// Returns the logarithm of an example's likelihood ratio to the base rate.
     fn gain(&self, (raw, is): (f64, bool), base: f64) -> f64 {
         let step = sigmoid(self.slope * raw + self.place);
         let right = self.low + (self.high - self.low) * step;
@@ -135,7 +137,7 @@ impl Fit {
         upper / (upper + lower).max(1e-12)
     }
 
-    /// One step of Newton's method for slope and place.
+    /// Takes one step of Newton's method for slope and place.
     fn newton(&mut self, examples: &[(f64, bool)], above: &[f64]) {
         let (slope_pull, place_pull) = (1.0 / (SLOPE * SLOPE), 1.0 / (PLACE * PLACE));
         let (mut slope_by, mut place_by) = (self.slope * slope_pull, self.place * place_pull);
@@ -165,7 +167,7 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// From 0 to 1, one half at 0.
+/// Returns a number from 0 to 1, one half at 0.
 #[must_use]
 pub fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
@@ -177,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// Examples at home and away, a share of each right, evenly spread.
+    /// Returns examples at home and away, with a share of right ones in each, evenly spread.
     fn examples(n: usize, home: f64, away: f64) -> Vec<(f64, bool)> {
         let side = |at: usize, share: f64| {
             let place = count(at) * 0.618_034;

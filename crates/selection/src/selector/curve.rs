@@ -1,25 +1,24 @@
-//! What a threshold brings: the share of inputs that versions would answer, how many answers would be acceptable, and the
-//! cost against the general model alone. Scores are those that were not learned from the contest they belong to.
+//! Effect of a threshold: the share of inputs that versions would answer, the share of acceptable answers, and the
+//! cost against the general model alone. Scores were not learned from the contest they belong to.
 
 use super::{Example, Outcome, Selector};
 
-/// Thresholds that are looked at, from 0 to 1.
+/// Number of steps between the thresholds 0 and 1.
 const STEPS: u32 = 20;
 
-/// One threshold.
+/// Point of the curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// The threshold.
     pub threshold: f64,
-    /// The share of inputs that a version answers.
+    /// Share of inputs that a version answers.
     pub share: f64,
-    /// The share of acceptable answers, the general model's among them.
+    /// Share of acceptable answers, the general model's included.
     pub quality: f64,
-    /// The price against the general model alone, which is 1; nothing when no contest tells both prices.
+    /// Price relative to the general model alone, which is 1; `None` if no contest has both prices.
     pub cost: Option<f64>,
 }
 
-/// What is wanted of a threshold.
+/// Goal for a threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wanted {
     /// Not worse than the general model alone.
@@ -30,8 +29,8 @@ pub enum Wanted {
     Cost(f64),
 }
 
-/// The curve over all contests in which one of these versions took part, from the lowest threshold to the highest. Empty
-/// when there is none.
+/// Returns the curve over all contests in which one of these versions took part, from the lowest threshold to the
+/// highest. Empty if there is none.
 #[must_use]
 pub fn curve(examples: &[Example], serving: &[&str]) -> Vec<Point> {
     let tried = Selector::try_out(examples);
@@ -59,7 +58,7 @@ pub fn curve(examples: &[Example], serving: &[&str]) -> Vec<Point> {
     (0..=STEPS).map(point).collect()
 }
 
-/// The threshold of a curve that gives what is wanted: the lowest with the quality, or the highest within the cost.
+/// Returns the point of a curve that meets the goal: the lowest with the quality, or the highest within the cost.
 #[must_use]
 pub fn propose(curve: &[Point], wanted: Wanted) -> Option<Point> {
     let least = |quality: f64| {
@@ -78,26 +77,27 @@ pub fn propose(curve: &[Point], wanted: Wanted) -> Option<Point> {
     }
 }
 
-/// One contest: each version's probability and expected worth, where it has them, with what its answer came to.
+/// One contest: each version's probability and expected reward, if it has them, with the outcome of its answer.
 struct Trial {
     versions: Vec<(Option<(f64, f64)>, Outcome)>,
     general: Option<Outcome>,
 }
 
 impl Trial {
-    /// The answer that is served: the version that is worth most among those over the threshold.
+    /// Returns the served answer: that of the version with the highest expected reward among those over the
+    /// threshold.
     fn served(&self, threshold: f64) -> Option<Outcome> {
         let over = self.versions.iter().filter_map(|(score, outcome)| {
             let (probability, reward) = (*score)?;
-            // Nothing is over a threshold of 1, so that the curve ends at the general model.
+            // No score is over a threshold of 1, so that the curve ends at the general model.
             (probability >= threshold && threshold < 1.0).then_some((reward, *outcome))
         });
         let best = over.reduce(|best, next| if next.0 > best.0 { next } else { best });
         best.map(|(_, outcome)| outcome)
     }
 
-    /// What the served answer and the general model's cost in dollars. A contest counts at every threshold or at none:
-    /// where one of its prices is not known, a ratio would compare other contests with each other.
+    /// Returns the cost of the served answer and of the general model's in dollars. A contest counts at every
+    /// threshold or at none: if one of its prices is unknown, a ratio would compare other contests with each other.
     fn prices(&self, served: Option<Outcome>) -> Option<(f64, f64)> {
         let mut own = self.versions.iter().map(|(_, outcome)| outcome.price_usd);
         let general = self.general?.price_usd?;
@@ -113,7 +113,7 @@ fn point(trials: &[Trial], threshold: f64) -> Point {
     for trial in trials {
         let served = trial.served(threshold);
         routed += f64::from(u8::from(served.is_some()));
-        // The general model is what others are measured by, unless a right answer is known.
+        // The general model is the reference, unless a right answer is known.
         let general = trial.general.and_then(|general| general.acceptable);
         let acceptable = served.map_or(general.unwrap_or(true), |one| one.acceptable == Some(true));
         good += f64::from(u8::from(acceptable));

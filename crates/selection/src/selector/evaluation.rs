@@ -1,5 +1,5 @@
-//! How good a selector is on contests that it has not seen: what the gate would send to a version at the usual threshold,
-//! how much of that was acceptable, and whether its scores mean what they say.
+//! Quality of a selector on unseen contests: the inputs that the gate would send to a version at the default
+//! threshold, the share of acceptable answers among them, and the calibration of the scores.
 
 use serde::{Deserialize, Serialize};
 use statistics::ERROR;
@@ -8,42 +8,42 @@ use statistics::rate::{Rate, rate};
 
 use super::{Example, Selector};
 
-/// The threshold that a version gets that names none.
+/// Threshold of a version that declares none.
 pub const THRESHOLD: f64 = 0.75;
 
-/// Bins of the calibration.
+/// Number of bins of the calibration.
 const BINS: usize = 10;
 
-/// What was found.
+/// Result of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// Held-out contests in which it is known of some version whether its answer was acceptable.
+    /// Number of held-out contests with at least one labelled version.
     pub contests: u64,
-    /// Of them, how often a version would answer.
+    /// Number of those that a version would answer.
     pub routed: u64,
-    /// Of these, how often its answer was acceptable.
+    /// Number of those with an acceptable answer.
     pub acceptable: u64,
-    /// Mean square of the distance between a score and what came of it.
+    /// Mean square of the distance between a score and its outcome.
     pub brier: f64,
     /// Distance between the scores of a bin and the share of acceptable answers in it, from 0 to 1.
     pub calibration_error: f64,
 }
 
 impl Evaluation {
-    /// How often a version would answer, with its bounds.
+    /// Returns the rate of contests that a version would answer, with its bounds.
     #[must_use]
     pub fn share(&self) -> Rate {
         rate(self.routed, self.contests)
     }
 
-    /// How often the answer of a version was acceptable, with its bounds.
+    /// Returns the rate of acceptable answers among those, with its bounds.
     #[must_use]
     pub fn quality(&self) -> Rate {
         rate(self.acceptable, self.routed)
     }
 }
 
-/// Tries a selector on held-out contests. It chooses among the versions that took part, as the gate does.
+/// Evaluates a selector on held-out contests. It chooses among the versions that took part, as the gate does.
 #[must_use]
 pub fn evaluate(selector: &Selector, held_out: &[Example]) -> Evaluation {
     let mut found = Evaluation::default();
@@ -76,7 +76,7 @@ pub fn evaluate(selector: &Selector, held_out: &[Example]) -> Evaluation {
     found
 }
 
-/// Whether a new selector scores worse than the present one on the same contests, beyond chance: both mean squares.
+/// Returns both mean squares if a new selector scores worse than the present one on the same contests, beyond chance.
 #[must_use]
 pub fn worse(new: &Selector, present: &Selector, held_out: &[Example]) -> Option<(f64, f64)> {
     let (mut gains, mut before, mut after) = (Vec::new(), 0.0, 0.0);
@@ -90,7 +90,7 @@ pub fn worse(new: &Selector, present: &Selector, held_out: &[Example]) -> Option
                 continue;
             };
             let label = f64::from(u8::from(label));
-            // Who is not known is not routed to, as if the score were 0.
+            // A version that is unknown is not routed to, as if its score were 0.
             let off = |score: Option<super::Score>| {
                 (score.map_or(0.0, |score| score.probability) - label).powi(2)
             };
@@ -100,14 +100,15 @@ pub fn worse(new: &Selector, present: &Selector, held_out: &[Example]) -> Option
             gains.push(was - is);
         }
     }
-    // It is looked at after every training, so the bound holds at any number of looks.
+    // The check runs after every training, so the bound holds at any number of checks.
     let found = Comparison::of(&gains, ERROR);
     #[expect(clippy::cast_precision_loss, reason = "a count of answers")]
     let n = found.n as f64;
     (found.high < 0.0).then(|| (after / n, before / n))
 }
 
-/// Probability, expected worth and label of each version that took part, is known to the selector and has a label.
+/// Returns probability, expected reward and label of each version that took part, is known to the selector and has a
+/// label.
 fn scored(selector: &Selector, example: &Example) -> Vec<(f64, f64, f64)> {
     let judged = selector.judge(&example.features);
     let familiar = judged.is_familiar();

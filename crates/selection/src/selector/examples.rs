@@ -1,15 +1,15 @@
-//! What is learned from: the contests of the run log, joined with the features of their inputs.
+//! Training data: the contests of the run log, joined with the features of their inputs.
 //!
 //! An answer is acceptable when its verifier passed it and it is right: its score against the right answer reaches
-//! [`FLOOR`], or else a user said so, or else its score against the general model's does. A contest without any of these
-//! teaches nothing: it would only show failures.
+//! [`FLOOR`], or else a user said so, or else its score against the general model's does. A contest without any of
+//! these teaches nothing: it would only show failures.
 //!
-//! One contest in five is held out, by the hash of its input: the same input is always on the same side, so that what was
-//! held out from an older selector is held out from a newer one, and the two can be compared. Only what was graded is held
-//! out: users' words teach, and never decide whether a selector is better.
+//! One contest in five is held out, by the hash of its input: the same input is always on the same side, so that the
+//! contests held out from an older selector are held out from a newer one, and the two can be compared. Only graded
+//! contests are held out: feedback teaches, and never decides whether a selector is better.
 //!
-//! Users' words are bounded by the graded answers of the version: one sender's count for at most [`SENDER_SHARE`] of them,
-//! all together for at most [`FEEDBACK_SHARE`], the newest first. Where nothing was graded, all count.
+//! Feedback is bounded by the graded answers of the version: one sender's counts for at most [`SENDER_SHARE`] of
+//! them, all together for at most [`FEEDBACK_SHARE`], the newest first. Without graded answers, all feedback counts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,44 +20,44 @@ use crate::run_log::Record;
 /// Least score of an acceptable answer, against the right one or against the general model's.
 pub const FLOOR: f64 = crate::audit::DEFAULT_FLOOR;
 
-/// More contests of one role than this are not learned from; the newest are.
+/// Limit of contests of one role; the newest are used.
 pub const MAX_CONTESTS: usize = 50_000;
 
-/// The words of one sender count for at most one in so many graded answers of a version.
+/// Number of graded answers of a version per counted feedback of one sender.
 pub const SENDER_SHARE: u64 = 10;
 
-/// All users' words count for at most one in so many graded answers of a version.
+/// Number of graded answers of a version per counted feedback of all senders.
 pub const FEEDBACK_SHARE: u64 = 3;
 
-/// So many words of a sender always count.
+/// Number of feedbacks of a sender that always count.
 pub const LEAST_WORDS: u64 = 3;
 
-/// One in so many is held out.
+/// Number of contests per held-out one.
 const HELD_OUT: u8 = 5;
 
-/// The contests of one role.
+/// Contests of one role.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Split {
-    /// To learn from.
+    /// Contests to learn from.
     pub training: Vec<Example>,
-    /// To be tried on.
+    /// Contests to evaluate on.
     pub held_out: Vec<Example>,
 }
 
-/// What a user said of an answer.
+/// Feedback of a user on an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opinion {
-    /// The dispatch.
+    /// Id of the dispatch.
     pub trace_id: String,
-    /// Who said so.
+    /// Sender of the feedback.
     pub sender: String,
-    /// The role that was played.
+    /// Role of the contest.
     pub role: String,
-    /// The version that answered.
+    /// Version that answered.
     pub version: String,
-    /// Whether the answer was good.
+    /// Set if the answer was good.
     pub acceptable: bool,
-    /// The input's hash and features, where they were still known.
+    /// Hash and features of the input, if they are still known.
     pub input: Option<(String, Features)>,
 }
 
@@ -65,31 +65,32 @@ pub struct Opinion {
 struct Contest {
     role: String,
     prompt_hash: String,
-    /// Whether it is known what a good answer was.
+    /// Set if a reference for a good answer is known.
     has_reference: bool,
     outcomes: BTreeMap<String, Outcome>,
-    /// Versions whose answer no verifier refused and no right answer was held against: users' words count for these.
+    /// Versions whose answer was neither refused by a verifier nor compared with a right answer: feedback counts for
+    /// these.
     open: BTreeSet<String>,
     general: Option<Outcome>,
 }
 
-/// Collects contests: the log first, then what was said of the answers, then the features.
+/// Collector of contests: first the log, then the feedback, then the features.
 #[derive(Debug, Default)]
 pub struct Examples {
     contests: HashMap<String, Contest>,
     /// Contests by their dispatch.
     traces: HashMap<String, String>,
     roles: BTreeMap<String, Split>,
-    /// Lines of the log that belong to a contest.
+    /// Number of lines of the log that belong to a contest.
     pub lines: u64,
-    /// Contests that were found with their features and teach something.
+    /// Number of contests that were found with their features and teach something.
     pub joined: u64,
-    /// Contests that were found with their features, and nothing tells which answers were acceptable.
+    /// Number of contests that were found with their features but without a reference for acceptable answers.
     pub without_reference: u64,
 }
 
 impl Examples {
-    /// Takes a line of the run log. Audits teach nothing about inputs in the field.
+    /// Adds a line of the run log. Audits teach nothing about inputs in the field.
     pub fn record(&mut self, record: &Record) {
         let mode = record.more.mode.as_deref();
         let (Some(run_id), Some(role)) = (&record.more.run_id, &record.more.role) else {
@@ -135,7 +136,7 @@ impl Examples {
         contest.outcomes.insert(version.clone(), outcome);
     }
 
-    /// Returns the users' words that count, given oldest first.
+    /// Returns the feedback that counts; `opinions` are sorted from old to new.
     #[must_use]
     pub fn bounded(&self, opinions: Vec<Opinion>) -> Vec<Opinion> {
         let known = self.contests.values().flat_map(|contest| {
@@ -167,8 +168,8 @@ impl Examples {
         counted
     }
 
-    /// Takes what a user said of an answer. It comes before the general model's answer, and after the verifier and a right
-    /// answer that is known. An answer that is in no contest is an example by itself. Returns `true` if it counts.
+    /// Adds feedback on an answer. It overrides the general model's answer, but not the verifier or a known right
+    /// answer. An answer outside of any contest is an example by itself. Returns `true` if the feedback counts.
     pub fn feedback(&mut self, opinion: Opinion) -> bool {
         let run = self.traces.get(&opinion.trace_id);
         if let Some(contest) = run.and_then(|run| self.contests.get_mut(run)) {
@@ -216,7 +217,7 @@ impl Examples {
         }
     }
 
-    /// Takes a line of features. A line whose contest is not in the log is passed over.
+    /// Adds a line of features. A line whose contest is not in the log is skipped.
     pub fn features(&mut self, line: Line) {
         let Some(contest) = self.contests.get(&line.run_id) else {
             return;
@@ -240,7 +241,7 @@ impl Examples {
         self.add(contest.role, &contest.prompt_hash, example);
     }
 
-    /// The contests by role.
+    /// Returns the contests by role.
     #[must_use]
     pub fn finish(mut self) -> BTreeMap<String, Split> {
         for split in self.roles.values_mut() {
@@ -253,7 +254,7 @@ impl Examples {
     }
 }
 
-/// Whether an answer was acceptable, where the line tells.
+/// Returns whether an answer was acceptable, if the line tells.
 fn acceptable(record: &Record) -> Option<bool> {
     if is_refused(record) {
         return Some(false);
@@ -262,7 +263,7 @@ fn acceptable(record: &Record) -> Option<bool> {
     Some(quality >= FLOOR)
 }
 
-/// Whether a verifier refused it; where none was declared, none did.
+/// Returns `true` if a verifier refused the output; without a declared verifier, none did.
 fn is_refused(record: &Record) -> bool {
     !record.passed() && record.more.unverified != Some(true)
 }
@@ -415,7 +416,7 @@ mod tests {
         assert_eq!(example.outcomes["a-1"].acceptable, Some(true));
     }
 
-    /// The finding: sixty zero scores of one sender switched a good adapter off.
+    /// Regression: sixty zero scores of one sender disabled a good adapter.
     #[test]
     fn words_are_bounded_by_what_was_graded() {
         let said = |sender: &str, count: usize| -> Vec<Opinion> {

@@ -1,26 +1,26 @@
-//! How much of an input must be known for it to be like those that were learned from.
+//! Threshold of familiarity: the share of known words from which an input is like the training inputs.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::features::Features;
 use super::linear::number;
 
-/// The share of known words that makes an input familiar where next to no words are known yet.
+/// Threshold while next to no words are known.
 const MOSTLY: f64 = 0.5;
-/// Fewer inputs than this have no quantile.
+/// Least number of inputs for a quantile.
 const LEAST_INPUTS: usize = 10;
-/// So many recurring words make the inputs that were learned from count as much as [`MOSTLY`].
+/// Number of recurring words at which the training inputs count as much as [`MOSTLY`].
 const VOCABULARY: f64 = 1000.0;
-/// This share of the inputs that were learned from would have been unfamiliar.
+/// Share of the training inputs that would have been unfamiliar.
 const UNFAMILIAR_SHARE: f64 = 0.005;
-/// The same share of a bell curve lies so many deviations below its middle.
+/// Deviations below the mean of a normal distribution at which the same share lies.
 const UNFAMILIAR_DEVIATIONS: f64 = 2.576;
 
-/// How familiar each input is by what the others teach, and the familiarity from which on one is like them.
+/// Returns how familiar each input is by the others, and the threshold of familiarity.
 pub(super) fn of(all: &[&Features]) -> (Vec<f64>, f64) {
     let words = |one: &&Features| one.words().iter().copied().collect();
     let inputs: Vec<BTreeSet<u64>> = all.iter().map(words).collect();
-    // An input that was learned from twice is one input: it must not vouch for its own words.
+    // An input that occurs twice is one input: it must not vouch for its own words.
     let distinct: BTreeSet<&BTreeSet<u64>> = inputs.iter().collect();
     let once = spread(distinct.iter().copied());
     let recurring = once.values().filter(|inputs| **inputs > 1).count();
@@ -28,7 +28,7 @@ pub(super) fn of(all: &[&Features]) -> (Vec<f64>, f64) {
     (elsewhere(all, &spread(&inputs)), familiar_from)
 }
 
-/// In how many of the inputs each word occurs.
+/// Counts the inputs in which each word occurs.
 fn spread<'a>(inputs: impl IntoIterator<Item = &'a BTreeSet<u64>>) -> HashMap<u64, u32> {
     let mut spread = HashMap::new();
     for word in inputs.into_iter().flatten() {
@@ -37,7 +37,8 @@ fn spread<'a>(inputs: impl IntoIterator<Item = &'a BTreeSet<u64>>) -> HashMap<u6
     spread
 }
 
-/// How familiar each input would be had it not been learned from: the share of its words that others have too.
+/// Returns how familiar each input would be had it not been learned from: the share of its words that others have
+/// too.
 fn elsewhere(all: &[&Features], spread: &HashMap<u64, u32>) -> Vec<f64> {
     let share = |features: &&Features| {
         let common = |word: &&u64| spread.get(word).is_some_and(|inputs| *inputs > 1);
@@ -47,9 +48,9 @@ fn elsewhere(all: &[&Features], spread: &HashMap<u64, u32>) -> Vec<f64> {
     all.iter().map(share).collect()
 }
 
-/// The familiarity from which on an input is like those that were learned from: the quantile of the list, drawn towards
-/// [`MOSTLY`] where few words recur. Inputs of one template have no unknown words, however many they are, and so say
-/// nothing about how many an ordinary request has.
+/// Returns the threshold of familiarity: the quantile of the list, drawn towards [`MOSTLY`] if few words recur.
+/// Inputs of one template have no unknown words, however many they are, and so say nothing about how many an ordinary
+/// request has.
 pub(super) fn familiar_from(shares: &[f64], recurring: usize, inputs: usize) -> f64 {
     if inputs < LEAST_INPUTS {
         return MOSTLY;
@@ -59,8 +60,8 @@ pub(super) fn familiar_from(shares: &[f64], recurring: usize, inputs: usize) -> 
     quantile.min(MOSTLY + (quantile - MOSTLY) * weight)
 }
 
-/// The familiarity that [`UNFAMILIAR_SHARE`] of the list lies below: as counted, or as a bell curve has it where that is
-/// less, because the lowest of a few says little.
+/// Returns the familiarity that [`UNFAMILIAR_SHARE`] of the list lies below: as counted, or by a normal distribution
+/// if that is less, because the lowest of a few says little.
 fn quantile(shares: &[f64]) -> f64 {
     let mut sorted = shares.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,38 +1,38 @@
-//! What the selector sees of an input: hashes of its words, of neighbouring words, of the letters that long words begin
-//! with, and of its tags. No order is kept and no text; a dictionary can still tell which words are likely in it.
+//! Features of an input: hashes of its words, of neighbouring words, of the first letters of long words, and of its
+//! tags. Neither order nor text is kept; a dictionary can still tell which words are likely in it.
 //!
-//! `.role-os/features.jsonl` keeps one [`Line`] per contest beside the run log, so that no prompt has to be kept.
+//! `.role-os/features.jsonl` keeps one [`Line`] per contest beside the run log, so that prompts need not be kept.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::candidates;
 
-/// Only this much of an input is looked at.
+/// Limit of bytes of an input that are read.
 const MAX_TEXT: usize = 16 * 1024;
 
-/// Longest line of features that is read.
+/// Longest accepted line of features, in bytes.
 pub const MAX_LINE: usize = 256 * 1024;
 
 /// The features of one contest's input, as a line of `features.jsonl`:
 /// `{"run_id":"…","role":"…","prompt_hash":"…","features":{"words":"…","others":"…"}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// The contest, as the run log names it.
+    /// Id of the contest in the run log.
     pub run_id: String,
-    /// The role that was played.
+    /// Role of the contest.
     pub role: String,
-    /// The input's hash, as the run log has it.
+    /// Hash of the input in the run log.
     pub prompt_hash: String,
-    /// What is kept of the input.
+    /// Features of the input.
     pub features: Features,
 }
 
 impl Line {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// It is too long, no JSON, lacks a field, or its features are unsound.
+    /// Fails if the line is too long, is not JSON, lacks a field, or has unsound features.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
         if line.len() > MAX_LINE {
             return Err(format!("is longer than {MAX_LINE} bytes"));
@@ -40,7 +40,7 @@ impl Line {
         serde_json::from_slice(line).map_err(|error| error.to_string())
     }
 
-    /// The line, without its end.
+    /// Returns the line without its end.
     #[must_use]
     pub fn to_line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
@@ -55,7 +55,7 @@ pub struct Features {
     others: Vec<u32>,
 }
 
-/// As it lies in the file: sorted, 16 and 8 hex digits each.
+/// Form in the file: sorted, 16 and 8 hex digits each.
 #[derive(Serialize, Deserialize)]
 struct Written {
     words: String,
@@ -95,7 +95,8 @@ impl TryFrom<Written> for Features {
 }
 
 impl Features {
-    /// Of an input with its tags: text as it is, the `text` of an object that has one, anything else by its keys and values.
+    /// Returns the features of an input with its tags: text as it is, the `text` of an object that has one, anything
+    /// else by its keys and values.
     #[must_use]
     pub fn of_input(input: &Value) -> Self {
         let mut reader = Reader::default();
@@ -104,7 +105,7 @@ impl Features {
         reader.features
     }
 
-    /// Of a text and the tags that came with it.
+    /// Returns the features of a text and its tags.
     #[must_use]
     pub fn of(text: &str, tags: &[String]) -> Self {
         let mut reader = Reader::default();
@@ -113,13 +114,13 @@ impl Features {
         reader.features
     }
 
-    /// Hashes of the words.
+    /// Returns the hashes of the words.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Hashes of everything else.
+    /// Returns the hashes of all other features.
     #[must_use]
     pub fn others(&self) -> &[u32] {
         &self.others
@@ -153,7 +154,7 @@ impl Reader {
         }
     }
 
-    /// Letters and digits of any script make words; ASCII is compared without case.
+    /// Reads a text. Letters and digits of any script make words; ASCII is compared without case.
     fn text(&mut self, text: &str) {
         let text = text.as_bytes();
         let text = text.get(..MAX_TEXT - self.seen).unwrap_or(text);
@@ -162,7 +163,7 @@ impl Reader {
         self.features.others.reserve(text.len() / 4);
         let mut start = None;
         for (block, at) in text.chunks(64).zip((0..).step_by(64)) {
-            // A bit for each letter; the changes between letters and others are where words begin and end.
+            // A bit for each letter; words begin and end at the changes between letters and others.
             let letters = letters(block);
             let mut changes = letters ^ (letters << 1 | u64::from(start.is_some()));
             while changes != 0 {
@@ -183,7 +184,7 @@ impl Reader {
         }
     }
 
-    /// The word that these bytes begin with.
+    /// Adds the word at the start of these bytes.
     fn word(&mut self, bytes: &[u8], length: usize) {
         let word = hash(bytes, length, WORD);
         self.features.words.push(word);
@@ -207,7 +208,8 @@ impl Reader {
     }
 }
 
-/// Which of at most 64 bytes are letters, digits, `_` or part of a character beyond ASCII, the first in the lowest bit.
+/// Returns a bit for each of at most 64 bytes, the first in the lowest: set for letters, digits, `_` and parts of
+/// characters beyond ASCII.
 fn letters(block: &[u8]) -> u64 {
     let (whole, rest) = block.as_chunks::<8>();
     let mut last = [0; 8];
@@ -218,7 +220,7 @@ fn letters(block: &[u8]) -> u64 {
         .fold(0, |sum, (bits, at)| sum | bits << at)
 }
 
-/// The same for eight bytes at once: each comparison leaves its answer in a byte's highest bit.
+/// Does the same for eight bytes at once: each comparison leaves its answer in a byte's highest bit.
 fn letters_of_eight(bytes: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x80 * EACH;
@@ -233,7 +235,7 @@ fn letters_of_eight(bytes: u64) -> u64 {
     (found >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
-/// Of the first `length` bytes, eight at a time, the same on every machine.
+/// Hashes the first `length` bytes, eight at a time, the same on every machine.
 fn hash(bytes: &[u8], length: usize, seed: u64) -> u64 {
     let mut hash = seed ^ (length as u64);
     let mut at = 0;
@@ -244,7 +246,7 @@ fn hash(bytes: &[u8], length: usize, seed: u64) -> u64 {
     hash
 }
 
-/// Up to eight bytes from `at` on, in lower case, with blanks behind the end.
+/// Returns up to eight bytes from `at` on, in lower case, padded with blanks.
 fn eight(bytes: &[u8], at: usize, length: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
     let whole = rest.first_chunk::<8>().copied().unwrap_or_else(|| {

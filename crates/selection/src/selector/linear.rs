@@ -1,8 +1,8 @@
 //! The linear part: weights of features, learned for one version at a time from acceptable and unacceptable answers.
 //!
-//! Logistic loss with a quadratic pull to 0, by stochastic dual coordinate ascent: no step size, the same examples give the
-//! same weights. A feature counts by its rarity and by how unevenly it is spread over the two kinds of answers, which is
-//! what makes a few hundred examples enough for thousands of words.
+//! Logistic loss with a quadratic pull to 0, by stochastic dual coordinate ascent: no step size, the same examples
+//! give the same weights. A feature counts by its rarity and by how unevenly it is spread over the two kinds of
+//! answers; that makes a few hundred examples enough for thousands of words.
 
 use std::collections::HashMap;
 
@@ -12,28 +12,29 @@ use super::table::{self, Table};
 
 /// Strength of the pull to 0.
 const PULL: f64 = 10.0;
-/// How often the examples are gone through.
+/// Number of passes over the examples.
 const EPOCHS: usize = 20;
-/// The same for many examples.
+/// Number of passes over many examples.
 const EPOCHS_OF_MANY: usize = 6;
-/// More examples than this are many.
+/// Number of examples above which they are many.
 pub(super) const MANY: usize = 4_000;
-/// Weight of a feature that is no word.
+/// Weight of a feature that is not a word.
 const OTHER: f64 = 0.5;
-/// More features than this are not kept.
+/// Limit of features that are kept.
 pub(super) const MAX_ROWS: usize = 1 << 18;
 
 /// The examples as numbers.
 pub(super) struct Matrix {
     /// The features, in order; each is one row of the weights.
     pub(super) keys: Vec<u64>,
-    /// What one occurrence of each counts, before the length of its text is taken into account.
+    /// Value of one occurrence of each feature, before the length of its text is taken into account.
     pub(super) values: Vec<f64>,
     examples: Vec<Vec<(usize, f64)>>,
 }
 
 impl Matrix {
-    /// Of all examples: every word, and other features that occur in two of them; of too many the most frequent.
+    /// Builds the matrix of all examples: every word, and other features that occur in two of them; of too many, the
+    /// most frequent.
     pub(super) fn of(all: &[&Features], most: usize) -> Self {
         let counted: Vec<Vec<(u64, f64)>> = all.iter().map(|one| counted(one)).collect();
         let mut spread: HashMap<u64, u32> = HashMap::new();
@@ -80,7 +81,7 @@ impl Matrix {
         }
     }
 
-    /// Weights for labels by example; an example without a label teaches nothing.
+    /// Returns the weights for labels by example; an example without a label teaches nothing.
     pub(super) fn weights(&self, labels: &[Option<bool>]) -> Vec<f64> {
         let labelled = labels.iter().flatten();
         let right = number(labelled.clone().filter(|is| **is).count());
@@ -116,7 +117,8 @@ impl Matrix {
         weights
     }
 
-    /// How fast each feature's weight may grow: by the square of its log ratio between the two kinds of answers.
+    /// Returns how fast each feature's weight may grow: by the square of its log ratio between the two kinds of
+    /// answers.
     fn gains(&self, labels: &[Option<bool>]) -> Vec<f64> {
         let mut counts = vec![(0.0_f64, 0.0_f64); self.keys.len()];
         let (mut right, mut all) = (1.0, 2.0);
@@ -143,7 +145,7 @@ impl Matrix {
         squares.into_iter().map(|square| square * scale).collect()
     }
 
-    /// The raw score of an example.
+    /// Returns the raw score of an example.
     pub(super) fn raw(&self, weights: &[f64], example: usize) -> f64 {
         let terms = self.examples.get(example).into_iter().flatten();
         terms
@@ -152,12 +154,13 @@ impl Matrix {
     }
 }
 
-/// Longer texts say more of a feature, and more by chance: the root of the number of words keeps chance alike.
+/// Returns the length to divide by. Longer texts say more of a feature, and more by chance: the root of the number of
+/// words keeps chance alike.
 pub(super) fn length(features: &Features) -> f64 {
     number(features.words().len()).sqrt().max(1.0)
 }
 
-/// The features of an input in order, with how often each occurs.
+/// Returns the features of an input in order, with the count of each.
 fn counted(features: &Features) -> Vec<(u64, f64)> {
     let mut keys: Vec<u64> = table::keys(features).collect();
     keys.sort_unstable();

@@ -1,16 +1,16 @@
-//! Finds the row of a feature in one step.
+//! Hash table that finds the row of a feature in one step.
 
 use super::features::Features;
 
 const WORD: u64 = 1 << 63;
 
-/// The features of an input, words first, each as often as it occurs.
+/// Returns the features of an input, words first, each as often as it occurs.
 pub(super) fn keys(features: &Features) -> impl Iterator<Item = u64> + '_ {
     let words = features.words().iter().map(|word| word | WORD);
     words.chain(features.others().iter().map(|other| u64::from(*other)))
 }
 
-/// Whether a key is a word's.
+/// Returns `true` if a key is that of a word.
 pub(super) fn is_word(key: u64) -> bool {
     key & WORD != 0
 }
@@ -18,12 +18,12 @@ pub(super) fn is_word(key: u64) -> bool {
 /// Rows by key, at most a quarter full, so that a search ends after a step or two.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Table {
-    /// A key with its row, counted from 1; 0 means free.
+    /// Pairs of a key and its row, counted from 1; 0 means free.
     places: Vec<(u64, u32)>,
 }
 
 impl Table {
-    /// Each key's row is its place in the list.
+    /// Builds the table; each key's row is its index in the list.
     pub(super) fn of(keys: &[u64]) -> Self {
         let mut places = vec![(0, 0); (4 * keys.len() + 1).next_power_of_two()];
         for (key, row) in keys.iter().zip(1..) {
@@ -39,7 +39,7 @@ impl Table {
         Self { places }
     }
 
-    /// The row of a key.
+    /// Returns the row of a key.
     pub(super) fn row(&self, key: u64) -> Option<usize> {
         let mut at = spot(key, self.places.len());
         loop {
@@ -55,7 +55,7 @@ impl Table {
     }
 }
 
-/// Where a search begins; the length is a power of two. Hashes need no further mixing.
+/// Returns the index where a search begins; the length is a power of two. Hashes need no further mixing.
 fn spot(key: u64, length: usize) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "the lower bits are taken")]
     let low = key as usize;

@@ -1,4 +1,4 @@
-//! A selector learns what is acceptable from whom, keeps it in a file, and knows what it has not seen.
+//! A selector learns which version is acceptable for which input, is kept in a file, and recognises unseen inputs.
 
 use super::*;
 
@@ -29,7 +29,7 @@ pub(super) fn outcome(acceptable: bool, price: f64) -> Outcome {
     }
 }
 
-/// A text about a topic; the version of that name is good at it.
+/// Returns a text about a topic; the version of that name is good at it.
 pub(super) fn example(index: usize) -> Example {
     let (topic, words) = TOPICS[index % TOPICS.len()];
     let text: Vec<&str> = (0..8)

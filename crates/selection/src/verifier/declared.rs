@@ -1,49 +1,50 @@
-//! What a version or a case of an audit declares of its verifier, and what it takes to run it.
+//! Declared verifiers of a version or an audit case, and the step that runs them.
 
 use serde_json::{Map, Value};
 
 use super::{BadVerifier, Kind, Outcome, Verifier};
 use crate::output;
 
-/// Most words of a command.
+/// Limit of words of a command.
 const MAX_WORDS: usize = 1024;
 
-/// A declared verifier, as it lies in the registry, a manifest or an audit set.
+/// Declared verifier, as in the registry, a manifest or an audit set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
-    /// Who verifies.
+    /// Kind of verifier.
     pub kind: Kind,
-    /// With which settings.
+    /// Settings of the verifier.
     pub config: Map<String, Value>,
-    /// Format of the output, where the contract names one.
+    /// Format of the output, if the contract names one.
     pub format: Option<String>,
-    /// Folder in which its files are looked for, when it has any.
+    /// Directory of its files, if it has any.
     pub package: Option<String>,
 }
 
-/// How an output is to be verified.
+/// Step that verifies an output.
 #[derive(Debug)]
 pub enum Step {
-    /// By reading it.
+    /// Reading the output.
     Read(Verifier),
-    /// By a command.
+    /// Running a command.
     Run(Command),
 }
 
-/// A command that decides by its exit code.
+/// Command that decides by its exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Program and arguments. `{output}` and `{input}` stand for the files' paths.
+    /// Program and arguments. `{output}` and `{input}` stand for the paths of the files.
     pub words: Vec<String>,
-    /// Name of the file that holds the output.
+    /// Name of the file with the output.
     pub output_file: String,
 }
 
 impl Declared {
-    /// The verifier of a registered version: its `verifier` and its `io_contract`; nothing when it declares none.
+    /// Reads the verifier of a registered version from its `verifier` and its `io_contract`; `None` if it declares
+    /// none.
     ///
     /// # Errors
-    /// It declares one that cannot be understood.
+    /// Fails if the declaration is invalid.
     pub fn of_version(version: &Value) -> Result<Option<Self>, BadVerifier> {
         let bad = |what: String| BadVerifier(what);
         let declared = match version.get("verifier") {
@@ -88,7 +89,7 @@ impl Declared {
         Ok(Some(declared))
     }
 
-    /// Whether it names a schema, here or in a file.
+    /// Returns `true` if it names a schema, inline or in a file.
     #[must_use]
     pub fn has_schema(&self) -> bool {
         ["schema", "schema_path"]
@@ -96,7 +97,7 @@ impl Declared {
             .any(|key| self.config.contains_key(*key))
     }
 
-    /// The file that holds the schema, when it is not in the settings themselves.
+    /// Returns the path of the schema, if the settings do not contain the schema itself.
     #[must_use]
     pub fn schema_path(&self) -> Option<&str> {
         if self.kind != Kind::JsonSchema || self.config.contains_key("schema") {
@@ -105,10 +106,10 @@ impl Declared {
         self.config.get("schema_path")?.as_str()
     }
 
-    /// What has to be done; `schema` is the content of [`Declared::schema_path`].
+    /// Returns the step that verifies; `schema` is the content of [`Declared::schema_path`].
     ///
     /// # Errors
-    /// The settings cannot be used.
+    /// Fails if the settings are invalid.
     pub fn step(&self, schema: Option<&Value>) -> Result<Step, BadVerifier> {
         match self.kind {
             Kind::JsonSchema => {
@@ -165,7 +166,7 @@ impl Declared {
         Ok(Command { words, output_file })
     }
 
-    /// Keys that the contract wants to be filled, for the refusal penalty.
+    /// Returns the keys that the contract requires, for the refusal penalty.
     #[must_use]
     pub fn required(&self, schema: Option<&Value>) -> Vec<String> {
         let schema = self.config.get("schema").or(schema);
@@ -180,11 +181,11 @@ impl Declared {
             .collect()
     }
 
-    /// Holds an output against a verifier that reads.
+    /// Verifies an output with a verifier that reads.
     #[must_use]
     pub fn read(&self, verifier: &Verifier, output: &Value) -> Outcome {
-        // Who is checked by a schema promised JSON, whatever the contract calls it; only a format of another name says
-        // that a text is meant as a text.
+        // A version that is checked by a schema promised JSON, whatever the contract calls it; only a format of
+        // another name says that a text is meant as text.
         let format = match (self.kind, self.format.as_deref()) {
             (Kind::JsonSchema, None) => Some("json"),
             (_, format) => format,
@@ -202,7 +203,8 @@ fn does_something(script: &str) -> bool {
     lines.any(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The schema under `strict_mode`: an object has no other keys than those that are named, unless the schema says so.
+/// Returns the schema under `strict_mode`: an object has no other keys than the named ones, unless the schema says
+/// so.
 fn closed(schema: &Value) -> Value {
     match schema {
         Value::Array(items) => items.iter().map(closed).collect(),

@@ -1,9 +1,10 @@
-//! Where the here-documents of a text stand, and which `<<` is none: in quotes, in a comment, in arithmetic or in `${…}`.
+//! Positions of the here-documents of a text, and of every other `<<`: in quotes, in a comment, in arithmetic or in
+//! `${…}`.
 //!
-//! This reads as bash does, and stops where it does not know how bash would. It is the one reader that decides: the
-//! parser behind it sees no other `<<` than those that are said to be here-documents here.
+//! This reads like bash, and stops if bash's behaviour is unclear. It is the only reader that decides: the parser
+//! behind it sees no `<<` other than the here-documents that were found here.
 
-/// Substitutions deeper than this are not gone into.
+/// Limit of the depth of substitutions.
 const MAX_DEPTH: usize = 16;
 
 pub(super) struct Scan<'t> {
@@ -12,24 +13,24 @@ pub(super) struct Scan<'t> {
     depth: usize,
     /// Here-documents whose text begins with the next line.
     awaited: Vec<Awaited<'t>>,
-    /// In their order.
+    /// Here-documents in their order.
     pub(super) bodies: Vec<Body<'t>>,
-    /// Where `<<` stands that is no here-document.
+    /// Positions of `<<` that are not here-documents.
     pub(super) others: Vec<usize>,
-    /// Every `<<` of the text is known to be one of these, or in backquotes.
+    /// Set if every `<<` of the text is one of these, or in backquotes.
     pub(super) is_sure: bool,
-    /// The text before this place is understood.
+    /// The text before this position is understood.
     sure: usize,
 }
 
-/// A here-document whose text is still to come.
+/// A here-document whose text is not reached yet.
 #[derive(Clone, Copy)]
 struct Awaited<'t> {
     name: &'t [u8],
-    /// Tabs before a line are not of it.
+    /// Set if tabs at the start of a line are removed.
     tabs: bool,
     is_quoted: bool,
-    /// How many substitutions are around it.
+    /// Number of enclosing substitutions.
     depth: usize,
 }
 
@@ -38,13 +39,14 @@ struct Awaited<'t> {
 pub(super) struct Body<'t> {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Behind the line that ends it.
+    /// Position behind the line that ends it.
     pub(super) end: usize,
     pub(super) name: &'t str,
     pub(super) without_tabs: bool,
 }
 
-/// Whether a text can hold a here-document at all. Bash reads two signs with a joined line between them as one.
+/// Returns `true` if a text may contain a here-document. Bash reads two operator characters with a joined line
+/// between them as one operator.
 pub(super) fn may_hold(text: &str) -> bool {
     text.contains("<<") || text.contains("<\\\n")
 }
@@ -62,9 +64,9 @@ impl<'t> Scan<'t> {
             sure: 0,
         };
         match scan.commands(false) {
-            // Bash ends what is still open with the text.
+            // Bash ends open constructs with the text.
             Some(()) => scan.is_sure &= scan.texts().is_some(),
-            // Where it stops, what is known so far is still true.
+            // The result before the stop is still valid.
             None => {
                 let rest = text.get(scan.sure..).unwrap_or_default();
                 scan.is_sure &= scan.awaited.is_empty() && !may_hold(rest);
@@ -89,7 +91,7 @@ impl<'t> Scan<'t> {
         self.at = self.at.saturating_add(by);
     }
 
-    /// Passes one byte, or `<<` that is no here-document.
+    /// Skips one byte, or `<<` that is not a here-document.
     fn pass_plain(&mut self) {
         if self.rest().starts_with(b"<<") {
             self.others.push(self.at);
@@ -98,7 +100,7 @@ impl<'t> Scan<'t> {
         self.pass(1);
     }
 
-    /// Commands up to the end of the text, or to the bracket that closes a substitution.
+    /// Reads commands up to the end of the text, or to the bracket that closes a substitution.
     fn commands(&mut self, nested: bool) -> Option<()> {
         let mut open = 1_usize;
         let mut begins = true;
@@ -110,7 +112,7 @@ impl<'t> Scan<'t> {
                 return (!nested).then_some(());
             };
             if one == b'\\' && self.byte(1) == Some(b'\n') {
-                // Joins two lines and begins no word. One in a word could hide a `case`, see below.
+                // It joins two lines and does not begin a word. One in a word could hide a `case`, see below.
                 if nested && !begins {
                     return None;
                 }
@@ -134,7 +136,7 @@ impl<'t> Scan<'t> {
                     begins = false;
                     continue;
                 }
-                // Joined with what may be another sign.
+                // It is joined with the next line, which may continue the operator.
                 b'<' if self.rest().starts_with(b"<\\\n") => return None,
                 b'<' | b'>' if self.byte(1) == Some(b'(') => {
                     self.within(Self::bracket)?;
@@ -146,7 +148,7 @@ impl<'t> Scan<'t> {
                     begins = false;
                     continue;
                 }
-                // Its patterns end with a bracket that opens nowhere.
+                // Its patterns end with a bracket without an opening one.
                 b'c' if begins && nested && self.rest().starts_with(b"case") => return None,
                 b'(' => {
                     if matches!(self.before(), Some(b'@' | b'!' | b'?' | b'+' | b'*')) {
@@ -177,7 +179,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Passes quotes and substitutions; false when this is none.
+    /// Skips quotes and substitutions; `false` if none begins here.
     fn word(&mut self, one: u8) -> Option<bool> {
         match one {
             b'\\' => self.pass(2),
@@ -217,7 +219,7 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    /// `$(…)`, `${…}` and backquotes, or a dollar alone.
+    /// Skips `$(…)`, `${…}` and backquotes, or a single dollar.
     fn substitution(&mut self, quoted: bool) -> Option<()> {
         if self.byte(0) == Some(b'`') {
             self.pass(1);
@@ -240,7 +242,7 @@ impl<'t> Scan<'t> {
             Some(b'{') if quoted => self.within(|this| this.brace(true)),
             Some(b'{') => self.within(|this| this.brace(false)),
             Some(b'[') => None,
-            // Joined with what may open one.
+            // It is joined with the next line, which may open one.
             Some(b'\\') if self.byte(2) == Some(b'\n') => None,
             _ => {
                 self.pass(1);
@@ -249,7 +251,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Goes into a substitution, whose opening signs are two bytes.
+    /// Enters a substitution, whose opening is two bytes.
     fn within(&mut self, inside: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         if self.depth >= MAX_DEPTH {
             return None;
@@ -261,7 +263,8 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    /// `((…))` of names, numbers and signs. It is arithmetic in every shell that has it if its last brackets touch.
+    /// Skips `((…))` of names, numbers and operators. It is arithmetic in every shell that supports it if its last
+    /// brackets touch.
     fn arithmetic(&mut self) -> Option<()> {
         self.pass(2);
         let mut open = 2_usize;
@@ -295,7 +298,7 @@ impl<'t> Scan<'t> {
                     self.pass(1);
                     return Some(());
                 }
-                // It quotes nothing there in some forms, and does in others.
+                // It quotes in some forms and not in others.
                 b'\'' if quoted => return None,
                 b'$' | b'`' if quoted => self.substitution(true)?,
                 one if self.word(one)? => {}
@@ -304,7 +307,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Reads the name of a here-document; only those are known that stand in quotes as a whole or not at all.
+    /// Reads the name of a here-document, which must be quoted as a whole or not at all.
     fn heredoc(&mut self) -> Option<()> {
         self.pass(2);
         let tabs = self.byte(0) == Some(b'-');
@@ -342,7 +345,7 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    /// Passes the texts of the here-documents that begin here.
+    /// Skips the texts of the here-documents that begin here.
     fn texts(&mut self) -> Option<()> {
         for one in std::mem::take(&mut self.awaited) {
             if self.text(one).is_none() {
@@ -354,7 +357,7 @@ impl<'t> Scan<'t> {
     }
 
     fn text(&mut self, one: Awaited<'t>) -> Option<()> {
-        // Shells differ about a text that begins outside of the brackets that its name stands in.
+        // Shells differ about a text that begins outside of the brackets around its name.
         (one.depth == self.depth).then_some(())?;
         let name = std::str::from_utf8(one.name).ok()?;
         let from = self.at;
@@ -363,7 +366,8 @@ impl<'t> Scan<'t> {
             let tabs = line.iter().take_while(|sign| one.tabs && **sign == b'\t');
             let line = line.get(tabs.count()..)?;
             let is_last = line == one.name;
-            // Only the outermost ends with the text; and bash ends one in brackets where its name begins a line.
+            // Only the outermost ends with the text; and bash ends one in brackets at a line that begins with its
+            // name.
             let is_over = !is_last && behind > self.bytes.len();
             let ends_early = self.depth > 0 && line.starts_with(one.name) && line.contains(&b')');
             if !is_last && (ends_early || (is_over && self.depth > 0)) {
@@ -384,7 +388,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// The line that begins here, with those that are joined to it, and where the next one begins.
+    /// Returns the line that begins here, with its joined lines, and the position of the next one.
     fn line(&self, joins: bool) -> (std::borrow::Cow<'t, [u8]>, usize) {
         let mut whole = std::borrow::Cow::Borrowed(&[][..]);
         let mut at = self.at;

@@ -1,17 +1,17 @@
-//! Words that touch a redirection or a process: `{name}>file`, `--file=<(…)`. The parser reads two parts there, and the
-//! shell one.
+//! Words that touch a redirection or a process: `{name}>file`, `--file=<(…)`. The parser reads two parts, the shell
+//! reads one.
 
 use std::cell::Cell;
 
 use brush_parser::ast;
 
-/// Places in a text, counted in characters.
+/// Positions in a text, counted in characters.
 pub(super) struct Places {
-    /// Where a `}` stands directly before `<` or `>`.
+    /// Positions of a `}` directly before `<` or `>`.
     redirections: Vec<usize>,
-    /// Where `<(` or `>(` begins.
+    /// Positions of `<(` or `>(`.
     processes: Vec<usize>,
-    /// Where the last word ended.
+    /// Position of the end of the last word.
     last: Cell<Option<usize>>,
 }
 
@@ -37,19 +37,19 @@ impl Places {
         places
     }
 
-    /// Remembers where a word ends.
+    /// Records the end of a word.
     pub(super) fn passed(&self, word: &ast::Word) {
         self.last
             .set(word.loc.as_ref().map(|place| place.end.index));
     }
 
-    /// Whether a process that follows belongs to the word before it.
+    /// Returns `true` if a following process substitution belongs to the word before it.
     pub(super) fn is_glued(&self) -> bool {
         let last = self.last.get();
         last.is_some_and(|end| self.processes.binary_search(&end).is_ok())
     }
 
-    /// Whether a word is the name that takes the number of a redirection, and no word of the command.
+    /// Returns `true` if a word is the name for the number of a redirection, and not a word of the command.
     pub(super) fn is_descriptor(&self, word: &ast::Word) -> bool {
         let name = word.value.strip_prefix('{');
         let name = name.and_then(|name| name.strip_suffix('}'));

@@ -1,13 +1,14 @@
-//! Words that the tokenizer takes apart, or leaves together, where bash does not.
+//! Repair of words that the tokenizer splits or joins differently from bash.
 //!
-//! Words behind `<<name` on its line: the tokenizer gives the inside of `${…}` and `$(…)` there as words of their own,
-//! and the word without its inside: `cat <<E; git ${verb}` becomes `git verb ${}`. The places tell what belongs together.
+//! Words behind `<<name` on its line: the tokenizer returns the inside of `${…}` and `$(…)` there as separate words,
+//! and the word without its inside: `cat <<E; git ${verb}` becomes `git verb ${}`. The positions show which parts
+//! belong together.
 
 use std::sync::Arc;
 
 use brush_parser::{SourcePosition, SourceSpan, Token};
 
-/// The tokens as bash would have them.
+/// Returns the tokens as bash would read them.
 pub(super) fn mended(tokens: Vec<Token>, text: &str) -> Vec<Token> {
     let tokens = if text.contains("<<") {
         whole(tokens, text)
@@ -21,7 +22,8 @@ pub(super) fn mended(tokens: Vec<Token>, text: &str) -> Vec<Token> {
     }
 }
 
-/// `>&-git push`: the sign that closes a descriptor is a token of its own, and a word begins behind it.
+/// Splits tokens such as `>&-git push`: the operator that closes a descriptor is a separate token, and a word begins
+/// behind it.
 fn closed(tokens: Vec<Token>) -> Vec<Token> {
     let mut apart: Vec<Token> = Vec::with_capacity(tokens.len());
     for token in tokens {
@@ -49,7 +51,7 @@ fn closed(tokens: Vec<Token>) -> Vec<Token> {
     apart
 }
 
-/// The place so many characters before another one of its line.
+/// Returns the position that many characters before another one of its line.
 fn before(place: &SourcePosition, characters: usize) -> SourcePosition {
     SourcePosition {
         index: place.index.saturating_sub(characters),
@@ -58,7 +60,7 @@ fn before(place: &SourcePosition, characters: usize) -> SourcePosition {
     }
 }
 
-/// The tokens with the words behind a here-document's name put together again.
+/// Returns the tokens with the words behind a here-document's name reassembled.
 fn whole(tokens: Vec<Token>, text: &str) -> Vec<Token> {
     let characters: Vec<char> = text.chars().collect();
     let mut whole: Vec<Token> = Vec::with_capacity(tokens.len());
@@ -76,7 +78,7 @@ fn whole(tokens: Vec<Token>, text: &str) -> Vec<Token> {
             whole.pop();
         }
         let written = characters.get(start..end).filter(|_| whole.len() < known);
-        // The place may begin with the blank before the word.
+        // The position may include the blank before the word.
         let value = written.map_or(value, |written| {
             let written: String = written.iter().collect();
             written.trim_start_matches([' ', '\t']).to_owned()

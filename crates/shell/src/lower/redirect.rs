@@ -1,4 +1,4 @@
-//! Redirections, and the texts of here-documents that were taken out.
+//! Redirections, and the removed texts of here-documents.
 
 use brush_parser::ast;
 

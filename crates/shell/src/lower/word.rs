@@ -1,4 +1,4 @@
-//! Words: braces first, then quotes, parameters and substitutions, as the shell does it.
+//! Words: braces first, then quotes, parameters and substitutions, in the order of the shell.
 
 use std::rc::Rc;
 
@@ -18,10 +18,10 @@ mod forms;
 
 use forms::{grouped, single_quotes_as_text, toggles};
 
-/// More words than this out of one brace expression are not made.
+/// Limit of the words of one brace expansion.
 const MAX_BRACES: usize = 512;
 
-/// Neither quotes nor expansions in it.
+/// Returns `true` if a text has neither quotes nor expansions.
 fn is_plain(text: &str) -> bool {
     let special = |byte: u8| {
         matches!(
@@ -33,7 +33,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 impl Lowering {
-    /// A word of the tree; brace expressions make several.
+    /// Lowers a word of the tree; brace expressions give several.
     pub(super) fn words(&self, word: &ast::Word) -> Vec<Word> {
         let span = self.span(word.loc.as_ref());
         let has_braces = word.value.contains('{') && word.value.contains('}');
@@ -46,7 +46,7 @@ impl Lowering {
         }
         match word::parse_brace_expansions(&word.value, &self.options) {
             Ok(Some(parts)) => {
-                // An empty member leaves no word.
+                // An empty member gives no word.
                 let texts = texts(&parts);
                 let texts = texts.iter().filter(|text| !text.is_empty());
                 texts.map(|text| self.word(text, span)).collect()
@@ -55,12 +55,12 @@ impl Lowering {
         }
     }
 
-    /// A word of the tree in a place where braces mean themselves.
+    /// Lowers a word of the tree at a position where braces are literal.
     pub(super) fn located(&self, word: &ast::Word) -> Word {
         self.word(&word.value, self.span(word.loc.as_ref()))
     }
 
-    /// Text inside an expansion: its position is not known.
+    /// Lowers text inside an expansion, whose position is unknown.
     pub(super) fn inner(&self, text: &str) -> Word {
         self.word(text, None)
     }
@@ -87,7 +87,7 @@ impl Lowering {
         Word { pieces, span }
     }
 
-    /// The body of a heredoc whose delimiter was not quoted.
+    /// Lowers the body of a here-document with an unquoted delimiter.
     pub(super) fn here_document(&self, text: &str) -> Word {
         let bearable = limit::check_expanded(text).is_ok() && limit::is_bearable_word(text);
         let parsed = bearable.then(|| word::parse_heredoc(text, &self.options));
@@ -116,7 +116,7 @@ impl Lowering {
 
     fn read_piece(&self, piece: WordPiece, quoted: bool) -> Piece {
         match piece {
-            // A form of `${…}` that the parser does not know.
+            // A form of `${…}` that the parser does not support.
             WordPiece::Text(text) if text.contains("${") => Piece::Opaque,
             WordPiece::Text(text) if quoted => Piece::Quoted(text.replace("\\\n", "")),
             WordPiece::Text(text) => Piece::Text(text),
@@ -242,7 +242,7 @@ impl Lowering {
         })
     }
 
-    /// Operations that take a part away or put another in its place.
+    /// Lowers operations that remove or replace a part.
     fn cutting_operation(
         &self,
         expression: ParameterExpr,
@@ -422,7 +422,7 @@ fn tilde_name(tilde: &TildeExpr) -> String {
     }
 }
 
-/// All texts that a brace expression stands for, in order.
+/// Returns all texts of a brace expression, in order.
 fn texts(parts: &[BraceExpressionOrText]) -> Vec<String> {
     let mut all = vec![String::new()];
     for part in parts {

@@ -1,4 +1,4 @@
-//! The check of a registry: total, in the order of the file, every problem with its place.
+//! The check of a registry: total, in the order of the file, every problem with its position.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::text::head;
 
 mod version;
 
-/// Most addresses of one adapter.
+/// Limit of addresses per adapter.
 const MAX_ADDRESSES: usize = 64;
 
-/// Longest time limit that an entry may give itself, in milliseconds.
+/// Longest time limit of an entry, in milliseconds.
 const MAX_TIMEOUT_MS: u64 = 600_000;
 
 /// Checks everything; the entries are those that no problem refuses.
@@ -55,7 +55,7 @@ fn number_of(problem: &Problem) -> Option<usize> {
     problem.place.entry.as_ref().map(|(number, _)| *number)
 }
 
-/// What a text must look like.
+/// Required form of a text.
 struct Form {
     fits: fn(&str) -> bool,
     what: &'static str,
@@ -76,7 +76,7 @@ const TIME: Form = Form {
     what: "an ISO 8601 time",
 };
 
-/// A value as an error shows it.
+/// Returns a value as shown in an error.
 fn shown(value: Option<&Value>) -> String {
     match value {
         None => "nothing".to_owned(),
@@ -84,7 +84,7 @@ fn shown(value: Option<&Value>) -> String {
     }
 }
 
-/// What was found so far, and where we are.
+/// State of the check: the problems so far, and the current position.
 #[derive(Default)]
 struct Check {
     problems: Vec<Problem>,
@@ -115,7 +115,7 @@ impl Check {
         });
     }
 
-    /// A text that must be there; an empty one counts as missing.
+    /// Reads a required text; an empty one counts as missing.
     fn text(&mut self, object: &Map<String, Value>, key: &str) -> Option<String> {
         let value = object.get(key);
         match value.and_then(Value::as_str) {
@@ -130,7 +130,7 @@ impl Check {
         }
     }
 
-    /// A text of a certain form.
+    /// Reads a text of a certain form.
     fn formed(&mut self, object: &Map<String, Value>, key: &str, form: &Form) -> Option<String> {
         let text = self.text(object, key)?;
         if !(form.fits)(&text) {
@@ -187,7 +187,7 @@ impl Check {
     fn role(&mut self, object: &Map<String, Value>) -> Option<String> {
         let role = self.text(object, "role")?;
         if !self.roles.insert(role.clone()) {
-            // Which of the two is meant cannot be told, so neither is believed.
+            // It is unknown which of the two is meant, so neither is used.
             let what = format!("duplicate role {role:?}");
             self.problem(None, what);
             if let Some(problem) = self.problems.last_mut() {
@@ -197,7 +197,7 @@ impl Check {
         Some(role)
     }
 
-    /// Ids of the versions beside the active one; an id that no version has is a problem of the entry.
+    /// Reads the ids of the versions beside the active one; an unknown id is a problem of the entry.
     fn beside(&mut self, object: &Map<String, Value>) -> Option<Vec<String>> {
         let ids = self.texts(object, "beside", usize::MAX)?;
         if let Some(id) = ids.iter().find(|id| !names_version(object, id)) {
@@ -239,7 +239,7 @@ impl Check {
         Some(urls)
     }
 
-    /// An optional list of texts that are not empty.
+    /// Reads an optional list of texts that are not empty.
     fn texts(
         &mut self,
         object: &Map<String, Value>,
@@ -275,7 +275,7 @@ impl Check {
         }
     }
 
-    /// Keys that the published registry does not have. All are optional.
+    /// Reads the keys that the published registry does not have. All are optional.
     fn backend_extras(
         &mut self,
         object: &Map<String, Value>,
@@ -318,7 +318,7 @@ impl Check {
         (contract, timeout_ms, auth_env)
     }
 
-    /// The list, when it is one; bad versions in it are problems and are left out.
+    /// Reads the list of versions; a bad version in it is a problem and is left out.
     fn versions(&mut self, object: &Map<String, Value>) -> Option<Vec<Version>> {
         let Some(list) = object.get("versions").and_then(Value::as_array) else {
             self.problem(None, "versions must be an array");
@@ -343,7 +343,7 @@ impl Check {
         Some(versions)
     }
 
-    /// `None` when it is neither text nor null; the inner `None` when nobody is active.
+    /// Reads the active version: `None` if it is neither text nor null; the inner `None` if no version is active.
     fn active(
         &mut self,
         object: &Map<String, Value>,

@@ -1,10 +1,10 @@
-//! What can be wrong with a registry, where, and whether the entry or the whole file falls for it.
+//! Problems of a registry: the rule, the position, and the extent of the refusal.
 
 use std::fmt;
 
 use crate::text::head;
 
-/// The named reasons for a refusal.
+/// Named rules of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// The base model is of the Claude family.
@@ -19,12 +19,12 @@ pub enum Rule {
     R5,
     /// A quota is out of range.
     R6,
-    /// The schema is another.
+    /// The schema is not the supported one.
     R7,
 }
 
 impl Rule {
-    /// Its name.
+    /// Returns the name of the rule.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,21 +39,21 @@ impl Rule {
     }
 }
 
-/// What falls for a problem.
+/// Extent of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The entry that has it; the others stand.
+    /// The entry that has the problem; the others stay.
     Entry,
-    /// All of it: what the file says as a whole cannot be believed.
+    /// The whole file: it cannot be trusted.
     Registry,
 }
 
-/// Where in the file.
+/// Position in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Number of the entry and its role, when it has one.
+    /// Index of the entry and its role, if it has one.
     pub entry: Option<(usize, Option<String>)>,
-    /// Number of the version and its id, when it has one.
+    /// Index of the version and its id, if it has one.
     pub version: Option<(usize, Option<String>)>,
 }
 
@@ -75,16 +75,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// One problem.
+/// Problem of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Its rule, when it has one.
+    /// Rule that is violated, if it has a name.
     pub rule: Option<Rule>,
-    /// Where.
+    /// Position of the problem.
     pub place: Place,
-    /// What, in words.
+    /// Description of the problem.
     pub what: String,
-    /// What falls for it.
+    /// Extent of the refusal.
     pub refused: Refused,
 }
 
@@ -99,7 +99,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The problems in one line, as a receipt tells them.
+/// Returns the problems in one line, for a receipt.
 #[must_use]
 pub fn joined(problems: &[Problem]) -> String {
     let all: Vec<String> = problems.iter().take(20).map(Problem::to_string).collect();

@@ -1,20 +1,20 @@
 //! States of versions 1 and 2, as the published tool writes them. Read, never written.
 //!
-//! Both share one list of dispatches among all roles. Whose they were cannot be told from version 2, so the list counts
-//! for every role that the file names: a role may serve less at first, never more than its quota.
+//! Both share one list of dispatches among all roles. Version 2 does not name the role of a dispatch, so the list
+//! counts for every role that the file names: a role may serve less at first, never more than its quota.
 
 use serde_json::{Map, Value};
 
 use super::{Slot, State, StateError, bad, counter, halt};
 use crate::quota::{Source, Window};
 
-/// Version 2.
+/// Schema of version 2.
 pub const V2: &str = "roleos-specialist-state/v2";
 
-/// Version 1.
+/// Schema of version 1.
 pub const V1: &str = "roleos-specialist-state/v1";
 
-/// Longest list that is believed; longer ones keep their end.
+/// Limit of records; of a longer list the end is kept.
 const MAX_RECORDS: usize = 100_000;
 
 fn window(records: Vec<Source>) -> Window {
@@ -23,7 +23,8 @@ fn window(records: Vec<Source>) -> Window {
     Window::new(records.into_iter().skip(surplus).collect(), number)
 }
 
-/// Tolerant towards records, as the published reader is: a number is a specialist's, what has no time is dropped.
+/// Reads version 2, as tolerant towards records as the published reader: a number is a specialist's, a record without
+/// a time is dropped.
 pub(super) fn read_v2(value: &Value, roles: &Map<String, Value>) -> Result<State, StateError> {
     let list = value.get("dispatches").and_then(Value::as_array);
     let records = list.into_iter().flatten().filter_map(|record| {
@@ -50,7 +51,7 @@ pub(super) fn read_v2(value: &Value, roles: &Map<String, Value>) -> Result<State
     Ok(state)
 }
 
-/// Only the specialists' dispatches were kept, by role.
+/// Reads version 1, which has only the specialists' dispatches, by role.
 pub(super) fn read_v1(roles: &Map<String, Value>) -> Result<State, StateError> {
     let mut state = State::default();
     let mut total = 0;

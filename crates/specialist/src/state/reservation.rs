@@ -1,21 +1,20 @@
-//! Places in the quota that are taken for dispatches under way. Each names its holder, so that the place of a dispatch
-//! whose process died can be given back. Which holders live is the caller's to find out.
+//! Reservations: slots of the quota that are taken for running dispatches. Each names its holder, so that the slot of
+//! a dispatch whose process died can be released. The caller finds out which holders live.
 
 use serde_json::{Value, json};
 
 use super::{Number, State, StateError, bad};
 use crate::quota::{Source, Window};
 
-/// A place in both windows that a dispatch holds until it has an answer.
+/// A slot in both windows that a dispatch holds until it has an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reservation {
-    /// The role.
     pub role: String,
-    /// The place.
+    /// Number of the dispatch.
     pub number: Number,
-    /// The process that dispatches.
+    /// Process that dispatches.
     pub holder: String,
-    /// The dispatch among those of its process.
+    /// Number of the dispatch within its process.
     pub ticket: u64,
 }
 
@@ -45,7 +44,7 @@ impl Reservation {
     }
 }
 
-/// Missing counts as none: an older version wrote the file.
+/// Reads reservations; a missing key counts as none: an older release wrote the file.
 pub(super) fn read(value: &Value) -> Result<Vec<Reservation>, StateError> {
     let Some(written) = value.get("reservations") else {
         return Ok(Vec::new());
@@ -56,7 +55,7 @@ pub(super) fn read(value: &Value) -> Result<Vec<Reservation>, StateError> {
 }
 
 impl State {
-    /// Notes who holds a place, and forgets reservations of places that both windows have left behind.
+    /// Records the holder of a slot, and drops reservations of slots that have left both windows.
     pub fn reserve(&mut self, reservation: Reservation) {
         self.reservations.push(reservation);
         let Self {
@@ -81,7 +80,7 @@ impl State {
             .retain(|one| one.holder != holder || one.ticket != ticket);
     }
 
-    /// Gives back the places whose dispatches can no longer be answered.
+    /// Releases the slots whose dispatches can no longer be answered.
     pub fn release(&mut self, mut is_abandoned: impl FnMut(&Reservation) -> bool) {
         let all = std::mem::take(&mut self.reservations);
         let (abandoned, held) = all.into_iter().partition(|one| is_abandoned(one));
@@ -91,7 +90,7 @@ impl State {
         }
     }
 
-    /// Places that are held, oldest first.
+    /// Returns the held slots, oldest first.
     #[must_use]
     pub fn reservations(&self) -> &[Reservation] {
         &self.reservations

@@ -1,5 +1,5 @@
-//! A state as one text per role and one for the window of all roles, for a store that keeps them apart. The texts are those
-//! of the file, cut into parts.
+//! A state as one text per role and one for the window of all roles, for a store that keeps them separately. The
+//! texts are parts of the file.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 use super::{SCHEMA, State, StateError, bad, letters};
 use crate::quota::Window;
 
-/// The name of the row with the window of all roles; no role is called so.
+/// Name of the row with the window of all roles; no role has this name.
 pub const FLEET: &str = "";
 
 impl State {
-    /// Puts a state together from rows. Without the row of all roles, their window is not kept.
+    /// Builds a state from rows. Without the row of all roles, their window is not kept.
     ///
     /// # Errors
-    /// A row is damaged.
+    /// Fails if a row is damaged.
     pub fn from_rows<'a>(
         rows: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, StateError> {
@@ -49,13 +49,13 @@ impl State {
         }
         let mut state = Self::from_json(&whole)?;
         if !has_fleet {
-            // A number that no window reaches back to: reservations then last as long as their role's window.
+            // No window reaches back to this number: reservations then last as long as their role's window.
             state.fleet = Window::new(Vec::new(), u64::MAX);
         }
         Ok(state)
     }
 
-    /// Cuts a state into rows, by role.
+    /// Splits a state into rows, by role.
     #[must_use]
     pub fn to_rows(&self) -> BTreeMap<String, String> {
         let row = |(role, slot): (&String, &super::Slot)| {

@@ -1,4 +1,4 @@
-//! What the conformance role is asked and how its answers are read.
+//! Questions to the conformance role and the parsing of its answers.
 
 use serde_json::{Value, json};
 use specialist::conformance::{Verdict, agree, question};

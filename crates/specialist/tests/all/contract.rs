@@ -1,4 +1,4 @@
-//! What a backend is asked, and which answers count.
+//! Requests to a backend, and the validity of its answers.
 
 use serde_json::{Value, json};
 use specialist::contract::{Call, Usage, Wire, judge, precheck, to_json};
@@ -18,7 +18,7 @@ fn answer(status: u16, body: &str) -> Wire {
     }
 }
 
-/// Judges and tells the error, or `ok`.
+/// Judges a response and returns the error, or `ok`.
 fn told(contract: Contract, wire: &Wire) -> String {
     match judge(&call(contract), wire, 5.0) {
         Ok(_) => "ok".to_owned(),

@@ -1,4 +1,4 @@
-//! What the field log tells of a dispatch, and what the last lines add up to.
+//! Lines of the field log, and the statistics of the last lines.
 
 use serde_json::{Value, json};
 use specialist::event::{Event, Log};
@@ -123,7 +123,7 @@ fn the_audit_adds_the_last_rows_of_a_role_up() {
     assert!(Audit::of(many.as_bytes(), &[], "A", 200).is_ready());
 }
 
-/// A hundred answers of the adapter, of which so many are `yes`, each with this score.
+/// Returns a hundred answers of the adapter, of which `yes` are `yes`, each with this score.
 fn answers(yes: usize, score: f64) -> String {
     let (x, labels) = (json!("x"), [json!("yes"), json!("no")]);
     let line = |number: usize| {
@@ -145,7 +145,7 @@ fn drift_is_the_change_against_the_rows_before() {
     assert!((moved.score.unwrap() + 0.2).abs() < 1e-9);
     let slight = drift(&(answers(60, 0.9) + &answers(40, 0.9)), 100).unwrap();
     assert!((slight.verdicts - 0.2).abs() < 1e-9 && !slight.is_large());
-    // Nothing before, too little before, and texts that never repeat say nothing.
+    // No rows before, too few rows before, and texts that never repeat give no drift.
     assert_eq!(drift(&answers(50, 0.8), 100), None);
     assert_eq!(drift(&(answers(50, 0.8) + &answers(50, 0.8)), 180), None);
     let texts: String = (0..200)

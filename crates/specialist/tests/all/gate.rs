@@ -10,7 +10,7 @@ use specialist::registry::{Entry, Version};
 use specialist::role_block::RoleBlock;
 use specialist::state::{Halt, Halts};
 
-/// A classifier that says what a case wants it to say.
+/// Classifier with the results of a case.
 struct Says {
     ood: Result<bool, String>,
     score: Result<f64, String>,
@@ -26,7 +26,7 @@ impl Classifier for Says {
     }
 }
 
-/// One case; `change` spoils it.
+/// One case; `change` makes it invalid.
 struct Case {
     entry: Option<Entry>,
     block: RoleBlock,
@@ -219,7 +219,7 @@ fn a_role_block_switches_off_agrees_or_stands_in_the_way() {
     check("role_block_mismatch", block(json!("yes")));
 }
 
-/// A role with two versions beside each other, of which some are halted.
+/// Returns a role with two versions beside each other, of which some are halted.
 fn beside(halted: &[&str]) -> Case {
     let mut entry = super::entry();
     let mut other = entry.versions[0].clone();
@@ -269,7 +269,7 @@ fn a_certificate_holds_for_the_backend_that_took_the_exam() {
     );
 }
 
-/// A share is one of the role's inputs, whoever serves beside the active version and however much that one is worth.
+/// A share is one of the role's inputs, whichever version serves beside the active one and however high its reward.
 #[test]
 fn a_canary_comes_first_within_its_share() {
     let mut case = beside(&[]);

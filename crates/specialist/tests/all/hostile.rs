@@ -1,4 +1,4 @@
-//! Bytes from anywhere: nobody crashes, and what is read is written back the same.
+//! Arbitrary bytes: no parser panics, and a parsed value is written back the same.
 
 use proptest::prelude::*;
 use specialist::event::{Log, rebuild};
@@ -6,7 +6,7 @@ use specialist::registry::Registry;
 use specialist::shadow::Settings;
 use specialist::state::State;
 
-/// A good registry and a good state with a few bytes changed, so that parsers are entered deeply.
+/// Returns a valid registry or state with a few bytes changed, so that parsers are entered deeply.
 fn spoiled(good: String) -> impl Strategy<Value = Vec<u8>> {
     let length = good.len();
     let edits = prop::collection::vec((0..length, any::<u8>(), 0..3_u8), 0..6);

@@ -1,4 +1,5 @@
-//! Every case of the published behaviour, as data, and what this room adds to it. One test binary, so that it links once.
+//! Every case of the published behaviour, as data, and the additions of this crate. One test binary, so that it links
+//! once.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,7 +23,7 @@ mod state;
 use serde_json::{Value, json};
 use specialist::registry::{Entry, Registry};
 
-/// A version that is fine, at this level.
+/// Returns a valid version at this level.
 fn version(id: &str, level: &str) -> Value {
     json!({
         "id": id, "adapter_id": format!("{id}-adapter"), "base_model": "Qwen/Qwen3-8B",
@@ -31,7 +32,7 @@ fn version(id: &str, level: &str) -> Value {
     })
 }
 
-/// A registry of one role with these versions.
+/// Returns a registry of one role with these versions.
 fn registry(active: Value, versions: &[Value]) -> Value {
     json!({
         "schema": "roleos-specialist-registry/v1",
@@ -46,7 +47,7 @@ fn parse(value: &Value) -> Registry {
     Registry::parse(value.to_string().as_bytes())
 }
 
-/// The entry of a good registry whose `v1` is L2 and active.
+/// Returns the entry of a valid registry whose `v1` is L2 and active.
 fn entry() -> Entry {
     let registry = parse(&registry(json!("v1"), &[version("v1", "L2")]));
     registry.entry("Checker").unwrap().clone()

@@ -1,4 +1,4 @@
-//! Which version may become active, which serve, and how a version is named.
+//! Conditions of becoming active and of serving, and the names of versions.
 
 use serde_json::{Value, json};
 use specialist::event::Log;
@@ -31,7 +31,7 @@ fn compared(holds: bool) -> Facts {
     }
 }
 
-/// The id that becomes active, or the first words of the refusal.
+/// Returns the id that becomes active, or the first words of the refusal.
 fn told(entry: &Entry, id: &str, direction: Move, facts: &Facts) -> String {
     match target(entry, id, direction, facts) {
         Ok(version) => version.id.clone(),

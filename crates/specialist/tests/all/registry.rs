@@ -1,11 +1,11 @@
-//! Which registries are refused, for what, where, and what falls for it.
+//! Refused registries: the rule, the position, and the extent of the refusal.
 
 use serde_json::{Value, json};
 use specialist::registry::{Contract, Refused, Registry, complete};
 
 use super::{parse, registry, version};
 
-/// Sets a value by its pointer in a good registry and expects exactly these rules (or beginnings of words).
+/// Sets a value by its pointer in a valid registry and expects exactly these rules (or beginnings of words).
 fn check(pointer: &str, value: Value, expected: &[&str]) {
     let mut document = registry(json!("v1"), &[version("v1", "L2"), version("v0", "L0")]);
     let (parent, key) = pointer.rsplit_once('/').unwrap();

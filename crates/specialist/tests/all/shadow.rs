@@ -1,4 +1,4 @@
-//! When a probe is made, what it writes, when it halts, and what the person reads.
+//! Probes: when one is made, its record, when it halts, and the text for the user.
 
 use serde_json::{Value, json};
 use specialist::event::{Event, Kind, Log};
@@ -21,7 +21,7 @@ fn probes(outcomes: impl IntoIterator<Item = bool>) -> Probes {
     probes
 }
 
-/// So many disagreements, then so many agreements.
+/// Returns `disagreed` disagreements, then `agreed` agreements.
 fn mixed(disagreed: usize, agreed: usize) -> Probes {
     probes(std::iter::repeat_n(false, disagreed).chain(std::iter::repeat_n(true, agreed)))
 }
@@ -86,7 +86,7 @@ fn the_reason_says_what_was_seen_what_is_required_and_how_to_resume() {
         ) && text.contains(", and 4.61 is enough at an error of 0.01"),
         "{text}"
     );
-    // A fall after a good history: the share of all alone would not say why.
+    // A fall after a good history: the share of all alone would not explain it.
     let fallen = mixed(12, 1000).judge(&settings);
     let fell = probes((0..1012).map(|at| at < 1000)).judge(&settings);
     let said = halt_reason(("R", "v"), &fell, &settings, &Pair::default());

@@ -1,4 +1,4 @@
-//! What is remembered, how the old forms are read, and how the quota slides.
+//! The state between dispatches, the old forms, and the sliding quota.
 
 use serde_json::json;
 use specialist::event::{Log, rebuild};
@@ -148,7 +148,7 @@ fn a_window_keeps_its_order_and_its_length() {
     assert_eq!(short.view(2), View { used: 1, window: 2 });
 }
 
-/// Dispatches as often as the quota lets through, and checks every stretch of the window's length.
+/// Dispatches as often as the quota allows, and checks every stretch of the window's length.
 fn serve(quota: f64, window: usize, dispatches: usize) -> Vec<bool> {
     let mut state = State::default();
     let mut served = Vec::new();
@@ -300,7 +300,7 @@ fn a_lost_state_is_rebuilt_from_both_logs() {
     assert_eq!((probes.total, probes.agreed), (2, 1));
 }
 
-/// A dispatch of a role that holds its place.
+/// Adds a dispatch of a role that holds its slot.
 fn reserve(state: &mut State, role: &str, holder: &str, ticket: u64, window: usize) {
     let number = state.dispatch(role, Source::Specialist, window);
     state.reserve(Reservation {

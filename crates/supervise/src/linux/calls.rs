@@ -1,17 +1,17 @@
-//! The system calls that are notified: their numbers by architecture, the filter over them, and their arguments.
+//! Notified system calls: their numbers by architecture, the filter over them, and their arguments.
 
 use libc::sock_filter;
 
-/// Numbers of one architecture.
+/// Call numbers of one architecture.
 struct Numbers {
-    /// `AUDIT_ARCH_*`.
+    /// Number of the architecture, `AUDIT_ARCH_*`.
     arch: u32,
     execve: u32,
     execveat: u32,
     connect: u32,
-    /// The call that stands for many, with the number of `connect` in its first argument.
+    /// Multiplexing call, with the number of `connect` in its first argument.
     socketcall: Option<u32>,
-    /// Whether pointers are eight bytes wide.
+    /// Set if pointers are eight bytes wide.
     wide: bool,
 }
 
@@ -73,27 +73,27 @@ const SOCKETCALL_CONNECT: u32 = 3;
 /// A notified call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// Executes a file. Pointers into the caller's memory.
+    /// Execution of a file. The pointers are into the caller's memory.
     Exec {
-        /// The folder that a relative path begins in; `None` is the working directory.
+        /// Base directory of a relative path; `None` is the working directory.
         folder: Option<i32>,
         path: u64,
         words: u64,
         environment: u64,
         wide: bool,
     },
-    /// Connects a socket.
+    /// Connection of a socket.
     Connect {
         socket: i32,
         address: u64,
         length: u32,
     },
-    /// Connects a socket; its arguments are in memory too.
+    /// Connection of a socket, with the arguments in memory.
     PackedConnect { arguments: u64 },
 }
 
 impl Call {
-    /// What a notification is about; `None` is something that the filter does not ask for.
+    /// Returns the call of a notification; `None` for one that the filter does not request.
     pub(super) fn of(arch: u32, number: i32, args: [u64; 6]) -> Option<Self> {
         let number = number.cast_unsigned();
         let [a, b, c, d, ..] = args;
@@ -133,7 +133,7 @@ impl Call {
     }
 }
 
-/// The lower half of a register, which is all that the kernel reads of an `int`.
+/// Returns the lower half of a register, which is all that the kernel reads of an `int`.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the kernel truncates likewise"
@@ -148,7 +148,7 @@ const RETURN: u16 = 0x06;
 const NOTIFY: u32 = 0x7fc0_0000;
 const ALLOW: u32 = 0x7fff_0000;
 const KILL: u32 = 0x8000_0000;
-/// Where `seccomp_data` holds the number, the architecture, and the lower half of the first argument.
+/// Offsets in `seccomp_data` of the number, the architecture, and the lower half of the first argument.
 const AT_NUMBER: u32 = 0;
 const AT_ARCH: u32 = 4;
 const AT_FIRST: u32 = 16;
@@ -162,7 +162,7 @@ fn step(code: u16, k: u32) -> sock_filter {
     }
 }
 
-/// Goes on with the next step when equal, else jumps over `over` steps.
+/// Continues with the next step if equal, else skips `over` steps.
 fn unless_equal(k: u32, over: u8) -> sock_filter {
     sock_filter {
         code: EQUAL,
@@ -172,7 +172,7 @@ fn unless_equal(k: u32, over: u8) -> sock_filter {
     }
 }
 
-/// The filter: one block of steps per architecture. An architecture that it does not know ends the process.
+/// Returns the filter: one block of steps per architecture. An unknown architecture ends the process.
 pub(super) fn filter() -> Vec<sock_filter> {
     let mut steps = vec![step(LOAD, AT_ARCH)];
     let mut arches: Vec<u32> = NUMBERS.iter().map(|one| one.arch).collect();

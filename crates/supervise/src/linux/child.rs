@@ -17,24 +17,24 @@ use super::calls;
 use super::sys::{self, Pointers, Signals};
 use crate::{Command, Error, Seal};
 
-/// What a supervisor answers to the execution of its own mark, and no kernel to anything.
+/// Error that a supervisor returns for the execution of its own mark, and that no kernel returns.
 pub(super) const MARK_ANSWER: i32 = libc::ENOTUNIQ;
 
-/// Folder of the marks; there is no such folder.
+/// Directory of the marks, which does not exist.
 const MARKS: &str = "/proc/roleos-watch/";
 
-/// The path by which a supervisor is recognised.
+/// Returns the path that identifies a supervisor.
 pub(super) fn mark(name: &OsStr) -> PathBuf {
     Path::new(MARKS).join(name)
 }
 
-/// A command as `execve` takes it.
+/// A command in the form of `execve`.
 pub(super) struct Prepared {
-    /// The files to try, in order.
+    /// Files to try, in order.
     files: Vec<CString>,
     words: Vec<CString>,
     environment: Vec<CString>,
-    /// The mark of a supervisor above, if the environment names one.
+    /// Mark of a supervisor above, if the environment names one.
     above: Option<CString>,
 }
 
@@ -84,7 +84,7 @@ impl Prepared {
             .extend(CString::new(format!("{}={name}", crate::VARIABLE)));
     }
 
-    /// Executes the program; returns the reason when it cannot.
+    /// Executes the program; returns the error number if that fails.
     pub(super) fn execute(&self) -> i32 {
         let (words, environment) = (Pointers::new(&self.words), Pointers::new(&self.environment));
         let mut reason = libc::ENOENT;
@@ -95,7 +95,7 @@ impl Prepared {
             }
             match sys::execute(file, &words, &environment) {
                 libc::ENOENT | libc::ENOTDIR => {}
-                // A later folder may hold one that can be executed.
+                // A later directory may have an executable one.
                 libc::EACCES => reason = libc::EACCES,
                 libc::ENOEXEC => return self.as_script(file, &environment),
                 other => return other,
@@ -104,7 +104,7 @@ impl Prepared {
         reason
     }
 
-    /// A file without a format that the kernel knows is a script of the shell, as for every shell.
+    /// Executes a file without a known format as a shell script, as every shell does.
     fn as_script(&self, file: &CString, environment: &Pointers<'_>) -> i32 {
         let Ok(shell) = CString::new("/bin/sh") else {
             return libc::ENOEXEC;
@@ -113,7 +113,7 @@ impl Prepared {
         sys::execute(&shell, &Pointers::new(words), environment)
     }
 
-    /// Whether the supervisor that the environment names is above us and answers.
+    /// Returns `true` if the supervisor that the environment names is above this process and answers.
     pub(super) fn is_below_ours(&self) -> bool {
         let none = Pointers::new([]);
         self.above
@@ -122,14 +122,15 @@ impl Prepared {
     }
 }
 
-/// What the child tells the supervisor before it executes anything: the number of the listener, or why there is none.
+/// First message of the child to the supervisor, before it executes anything: the number of the listener, or the
+/// reason that there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ready {
-    /// The filter is installed, and files are sealed if the second is true.
+    /// The filter is installed, and files are sealed if the second field is `true`.
     Listening(i32, bool),
-    /// A supervisor of ours above us listens.
+    /// Our supervisor above this process listens.
     Nested,
-    /// There is no filter.
+    /// The filter could not be installed.
     Failed(i32),
 }
 
@@ -155,7 +156,7 @@ impl Ready {
     }
 }
 
-/// Becomes the command. Never returns: what the supervisor owns lies in a copy of its memory here.
+/// Becomes the command. Never returns, because the supervisor's values are copied in its memory here.
 pub(super) fn become_command(
     command: &Command,
     prepared: &Prepared,
@@ -171,8 +172,8 @@ pub(super) fn become_command(
             errno => Ready::Failed(errno.unwrap_or(libc::EINVAL)),
         },
     };
-    // The listener stays in the supervisor's table. A copy here would keep it alive without a supervisor, and calls would
-    // wait for ever instead of failing.
+    // The listener stays in the supervisor's table. A copy here would keep it alive without a supervisor, and calls
+    // would wait for ever instead of failing.
     let parted = sys::unshare(libc::CLONE_FILES);
     if let Ready::Listening(listener, _) = ready
         && parted.is_ok()
@@ -196,14 +197,14 @@ pub(super) fn become_command(
 }
 
 fn tell(told: BorrowedFd<'_>, bytes: &[u8]) {
-    // A supervisor that does not listen ends us.
+    // A supervisor that does not listen ends this process.
     rustix::io::write(told, bytes).ok();
 }
 
-/// Gives up what would let descendants undo the supervision.
+/// Drops the privileges by which descendants could undo the supervision.
 fn restrict() -> io::Result<()> {
     let own = thread::capabilities(None)?;
-    // With this capability a filter needs no promise, and programs that change the user keep working.
+    // With this capability a filter does not require `no_new_privs`, and programs that change the user keep working.
     if !own.effective.contains(CapabilitySet::SYS_ADMIN) {
         thread::set_no_new_privs(true)?;
     }
@@ -221,7 +222,7 @@ fn restrict() -> io::Result<()> {
     Ok(())
 }
 
-/// Mounts files read-only for this process and its descendants; `false` when that is not to be.
+/// Mounts files read-only for this process and its descendants; `false` if that is not requested.
 fn seal(command: &Command) -> io::Result<bool> {
     if command.seal == Seal::Off || command.read_only.is_empty() {
         return Ok(false);
@@ -249,7 +250,7 @@ fn seal(command: &Command) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Makes a user namespace in which the user is the same.
+/// Enters a user namespace in which the user is the same.
 fn enter_user_namespace() -> io::Result<()> {
     let (user, group) = (
         rustix::process::geteuid().as_raw(),
@@ -259,7 +260,7 @@ fn enter_user_namespace() -> io::Result<()> {
     let set = |file: &str, text: String| {
         let file = rustix::fs::open(file, rustix::fs::OFlags::WRONLY, rustix::fs::Mode::empty())?;
         rustix::io::write(&file, text.as_bytes())?;
-        // The table of descriptors is shared, and so is this one's end.
+        // The table of descriptors is shared with the supervisor, so this closes the file there as well.
         drop(file);
         io::Result::Ok(())
     };

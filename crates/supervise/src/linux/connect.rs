@@ -1,8 +1,8 @@
-//! Connections to local sockets, made by the supervisor itself on a copy of the caller's socket and of the address, so
-//! that what was judged is what is connected.
+//! Connections to local sockets, made by the supervisor itself on a copy of the caller's socket and of the address,
+//! so that the judged socket is the connected one.
 //!
-//! A socket of another family goes on by itself. A process that exchanges its descriptor within that moment, from another
-//! thread, is not seen.
+//! The kernel continues the call for a socket of another family. A process that swaps its descriptor within that
+//! moment, from another thread, is not detected.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,35 +21,35 @@ use super::calls::Call;
 use super::memory::{Memory, Unread};
 use super::seen::{abstract_name, process_of};
 
-/// Where the name begins in `sockaddr_un`, and how long it may be.
+/// Offset of the name in `sockaddr_un`, and its limit.
 const NAME: usize = offset_of!(libc::sockaddr_un, sun_path);
 const MAX_ADDRESS: usize = size_of::<libc::sockaddr_un>();
 
-/// What a connection is about.
+/// Target of a connection.
 pub(super) enum Wanted {
-    /// Nothing of ours.
+    /// A target that is not judged.
     Other,
     /// A local socket.
     Local(Local),
 }
 
-/// A local socket that is to be connected.
+/// A local socket that shall be connected.
 pub(super) struct Local {
     pub(super) process: u32,
-    /// The name for the rule.
+    /// Name for the rule.
     pub(super) name: PathBuf,
     socket: i32,
     place: Place,
 }
 
 enum Place {
-    /// A file, held open.
+    /// A file, kept open.
     File(OwnedFd),
     /// A name without a file.
     Abstract(Vec<u8>),
 }
 
-/// Reads what is to be connected.
+/// Reads the target of a connection.
 pub(super) fn read(thread: u32, call: Call) -> Result<Wanted, Unread> {
     let memory = Memory::of(thread);
     let (socket, address, length) = match call {
@@ -112,18 +112,18 @@ fn of_descriptor(file: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// A connection that is ready to be made.
+/// A prepared connection.
 pub(super) struct Ready {
     socket: OwnedFd,
     address: SocketAddrUnix,
-    /// Whether making it may take time.
+    /// Set if connecting may block.
     pub(super) may_wait: bool,
-    /// Keeps the file open that the address names.
+    /// File of the address, kept open.
     _file: Option<OwnedFd>,
 }
 
 impl Local {
-    /// Copies the caller's socket. Fails where the kernel does not let us.
+    /// Copies the caller's socket. Fails if the kernel does not permit it.
     pub(super) fn prepare(self) -> io::Result<Ready> {
         let process = i32::try_from(self.process).ok().and_then(Pid::from_raw);
         let process = pidfd_open(process.ok_or(Errno::SRCH)?, PidfdFlags::empty())?;
@@ -143,7 +143,7 @@ impl Local {
 }
 
 impl Ready {
-    /// Connects; returns the number of the error when that fails.
+    /// Connects; returns the number of the error if that fails.
     pub(super) fn connect(&self) -> Result<(), i32> {
         rustix::net::connect(&self.socket, &self.address).map_err(Errno::raw_os_error)
     }

@@ -1,5 +1,5 @@
-//! Strings and pointers in the memory of a process that waits for an answer. Everything there is hostile: lengths are
-//! bounded before anything is allocated.
+//! Strings and pointers in the memory of a process that waits for an answer. All of it is hostile: lengths are
+//! limited before any allocation.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -9,32 +9,32 @@ use std::os::unix::fs::FileExt as _;
 
 use super::sys;
 
-/// The kernel gives words and environment together no more than three quarters of 8 MiB.
+/// Limit of a list: the kernel allows arguments and environment together at most three quarters of 8 MiB.
 const MAX_LIST: usize = 8 << 20;
-/// Longest single word that the kernel takes.
+/// Limit of a single argument in the kernel.
 const MAX_WORD: usize = 128 << 10;
-/// Longest path that the kernel takes.
+/// Limit of a path in the kernel.
 const MAX_PATH: usize = 4096;
-/// Most words that can be told apart within [`MAX_LIST`].
+/// Limit of arguments that fit [`MAX_LIST`].
 const MAX_WORDS: usize = MAX_LIST / 8;
 const PAGE: usize = 4096;
-/// So much of each word is read at first.
+/// Number of bytes of each argument that are read at first.
 const FIRST: usize = 256;
-/// So many words are read by one call.
+/// Number of arguments per call.
 const BATCH: usize = 64;
-/// So much of a new image's stack is read at first: the list of words, and mostly the words.
+/// Number of bytes of a new image's stack that are read at first: the list of arguments, and mostly the arguments.
 const HEAD: usize = 3072;
 
-/// Why something cannot be read.
+/// Reason that memory cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// The kernel would say so too; the number of the error.
+    /// The kernel would fail as well, with this error number.
     Invalid(i32),
-    /// The process does not let us.
+    /// The process does not permit it.
     Forbidden,
 }
 
-/// The memory of one thread.
+/// Memory of one thread.
 #[derive(Debug)]
 pub(super) struct Memory {
     thread: u32,
@@ -45,13 +45,13 @@ impl Memory {
         Self { thread }
     }
 
-    /// Reads pieces in order; stops at the first that is not there.
+    /// Reads pieces in order; stops at the first unmapped one.
     fn read(&self, pieces: &[(u64, usize)], into: &mut [u8]) -> Result<usize, Unread> {
         match sys::read_memory(self.thread, pieces, into) {
             Ok(read) => Ok(read),
             Err(error) => match error.raw_os_error() {
                 Some(libc::EFAULT) => Err(Unread::Invalid(libc::EFAULT)),
-                // A sandbox may forbid the call and leave the file.
+                // A sandbox may forbid the call and permit the file.
                 Some(libc::EPERM | libc::ENOSYS) => self.read_file(pieces, into),
                 Some(libc::ESRCH) => Err(Unread::Invalid(libc::ESRCH)),
                 _ => Err(Unread::Forbidden),
@@ -79,7 +79,7 @@ impl Memory {
         Ok(done)
     }
 
-    /// Reads bytes that must all be there.
+    /// Reads bytes that must all be mapped.
     pub(super) fn bytes(&self, address: u64, into: &mut [u8]) -> Result<(), Unread> {
         let length = into.len();
         let read = self.read(&[(address, length)], into)?;
@@ -90,7 +90,7 @@ impl Memory {
         }
     }
 
-    /// Reads a path, and where the first word of a list is, by one call if that does.
+    /// Reads a path, and the address of the first argument of a list, by one call if possible.
     pub(super) fn path_and_first(
         &self,
         path: u64,
@@ -102,7 +102,7 @@ impl Memory {
         let [(_, length), _] = pieces;
         let mut buffer = [0; FIRST + 8];
         let room = buffer.get_mut(..length + width).unwrap_or_default();
-        // What is not there is found when each is read by itself.
+        // An unmapped part is found when each is read separately.
         let read = match self.read(&pieces, room) {
             Ok(read) => read,
             Err(Unread::Invalid(libc::EFAULT)) => 0,
@@ -125,7 +125,7 @@ impl Memory {
         Ok((path, first))
     }
 
-    /// Reads a word; a null pointer is none.
+    /// Reads an argument; `None` for a null pointer.
     pub(super) fn word(&self, address: u64) -> Result<Option<Vec<u8>>, Unread> {
         match address {
             0 => Ok(None),
@@ -133,12 +133,12 @@ impl Memory {
         }
     }
 
-    /// Reads a string that ends with a zero byte. One that is too long is the kernel's `error`.
+    /// Reads a string that ends with a zero byte. One that is too long gives the kernel's `error`.
     fn string(&self, address: u64, max: usize, error: i32) -> Result<Vec<u8>, Unread> {
         self.rest_of(Vec::new(), address, max, error)
     }
 
-    /// Reads on behind what is known of a string.
+    /// Reads the rest of a string behind its known part.
     fn rest_of(
         &self,
         mut known: Vec<u8>,
@@ -171,7 +171,7 @@ impl Memory {
     fn pointers(&self, address: u64, wide: bool) -> Result<Vec<u64>, Unread> {
         let width = if wide { 8 } else { 4 };
         let mut found = Vec::new();
-        // A null list is an empty one.
+        // A null list is empty.
         if address == 0 {
             return Ok(found);
         }
@@ -179,7 +179,7 @@ impl Memory {
         let mut at = address;
         while found.len() < MAX_WORDS {
             let want = to_page_end(at).min(if found.is_empty() { FIRST } else { PAGE });
-            // A pointer may lie across the end of a page.
+            // A pointer may cross the end of a page.
             let want = if want < width {
                 width
             } else {
@@ -203,7 +203,7 @@ impl Memory {
         Err(Unread::Invalid(libc::E2BIG))
     }
 
-    /// Reads a list of strings, as `execve` takes it.
+    /// Reads a list of strings in the form of `execve`.
     pub(super) fn list(&self, address: u64, wide: bool) -> Result<Vec<OsString>, Unread> {
         let pointers = self.pointers(address, wide)?;
         let mut words = Vec::with_capacity(pointers.len());
@@ -224,7 +224,7 @@ impl Memory {
         Ok(words)
     }
 
-    /// Reads the beginnings of many strings by one call. What could not be read begins empty.
+    /// Reads the beginnings of many strings by one call. An unreadable one begins empty.
     fn beginnings(&self, pointers: &[u64]) -> Result<Vec<(u64, Begun)>, Unread> {
         let pieces: Vec<(u64, usize)> = pointers
             .iter()
@@ -233,7 +233,7 @@ impl Memory {
         let mut buffer = vec![0; pieces.iter().map(|(_, length)| length).sum()];
         let read = match self.read(&pieces, &mut buffer) {
             Ok(read) => read,
-            // The first is not there; which one it is, is found when each is read.
+            // The first is unmapped; it is found when each is read separately.
             Err(Unread::Invalid(libc::EFAULT)) => 0,
             Err(other) => return Err(other),
         };
@@ -250,8 +250,9 @@ impl Memory {
         Ok(begun.collect())
     }
 
-    /// Whether the stack of an image that has not begun yet holds exactly these words; with `whole` unset, whether it
-    /// begins with them. `false` as well when that cannot be told: it is laid out otherwise than for a 64-bit program.
+    /// Returns `true` if the stack of an image that has not begun yet holds exactly these arguments; without `whole`,
+    /// if it begins with them. Returns `false` as well if that is unknown, because the layout is not that of a 64-bit
+    /// program.
     pub(super) fn starts_with(&self, stack: u64, words: &[&OsStr], whole: bool) -> bool {
         let mut head = [0; HEAD];
         let near = to_page_end(stack).min(HEAD);
@@ -270,7 +271,7 @@ impl Memory {
         let Some(first) = numbers.next().filter(|_| count.is_some_and(fits)) else {
             return false;
         };
-        // The kernel puts the words one behind another.
+        // The kernel stores the arguments one behind another.
         let mut at = first;
         let mut expected = Vec::new();
         for (word, pointer) in words
@@ -299,7 +300,7 @@ impl Memory {
     }
 }
 
-/// A number of at most eight bytes.
+/// Converts at most eight bytes to a number.
 fn number(bytes: &[u8]) -> u64 {
     let mut whole = [0; 8];
     for (to, from) in whole.iter_mut().zip(bytes) {
@@ -308,23 +309,23 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(whole)
 }
 
-/// How much of a string is known.
+/// Known part of a string.
 enum Begun {
     Whole(Vec<u8>),
     Part(Vec<u8>),
 }
 
-/// Bytes up to the end of the page, behind which nothing may be mapped.
+/// Returns the number of bytes up to the end of the page, behind which nothing may be mapped.
 fn to_page_end(address: u64) -> usize {
     PAGE - usize::try_from(address % PAGE as u64).unwrap_or(0)
 }
 
-/// Strings of a file of `/proc` in which each ends with a zero byte.
+/// Reads a file of `/proc` with strings that each end with a zero byte.
 pub(super) fn strings_of(process: u32, file: &str) -> io::Result<Vec<u8>> {
     std::fs::read(format!("/proc/{process}/{file}"))
 }
 
-/// Splits what [`strings_of`] has read.
+/// Splits the result of [`strings_of`].
 pub(super) fn split(bytes: &[u8]) -> Vec<OsString> {
     let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
     if bytes.is_empty() {
@@ -336,7 +337,7 @@ pub(super) fn split(bytes: &[u8]) -> Vec<OsString> {
         .collect()
 }
 
-/// Whether zero-ended strings are exactly these words.
+/// Returns `true` if zero-terminated strings are exactly these arguments.
 pub(super) fn are(bytes: &[u8], words: &[impl AsRef<OsStr>]) -> bool {
     let mut rest = bytes;
     for word in words {
@@ -419,7 +420,7 @@ mod tests {
 
     #[test]
     fn words_on_a_new_stack_are_compared_whole() {
-        // As the kernel lays it out: the number of words, where they are, a null pointer, and the words behind it.
+        // The kernel's layout: the number of arguments, their addresses, a null pointer, and the arguments behind it.
         let stack = |count: u64, words: &[&str], gap: u64| {
             let text: Vec<u8> = words
                 .iter()

@@ -1,4 +1,4 @@
-//! What the supervisor tells the waiting process, over a pipe: frames of a kind, a length and bytes.
+//! Messages of the supervisor to the waiting process, over a pipe: frames of a kind, a length and bytes.
 
 use crate::{End, Summary};
 
@@ -6,17 +6,17 @@ const TOLD: u8 = 1;
 const ENDED: u8 = 2;
 const FAILED: u8 = 3;
 
-/// A longer text of a rule is cut.
+/// Limit of the length of a rule's message.
 const MAX_TOLD: usize = 64 << 10;
 
-/// One thing that is told.
+/// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// The rule refused something.
+    /// Message of a refusal.
     Told(Vec<u8>),
-    /// The command ended.
+    /// End of the command.
     Ended(End, Summary),
-    /// The command was not started, because it cannot be supervised: the number of the error.
+    /// The command was not started, because it cannot be supervised, with the number of the error.
     Failed(i32),
 }
 
@@ -32,7 +32,7 @@ impl Message {
         into.extend(body);
     }
 
-    /// Takes the first whole message out of what has arrived.
+    /// Takes the first whole message from the received bytes.
     pub(super) fn take(from: &mut Vec<u8>) -> Option<Self> {
         let (head, rest) = from.split_first_chunk::<5>()?;
         let [kind, length @ ..] = *head;
@@ -126,7 +126,7 @@ mod tests {
         }
         let mut arrived = Vec::new();
         let mut read = Vec::new();
-        // Byte by byte, as a pipe may bring them.
+        // Byte by byte, as a pipe may deliver them.
         for byte in bytes {
             arrived.push(byte);
             read.extend(Message::take(&mut arrived));

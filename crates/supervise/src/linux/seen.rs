@@ -1,4 +1,4 @@
-//! What a notification is about, as the rule sees it.
+//! Subject of a notification, in the form for the rule.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -21,23 +21,23 @@ pub(super) type FileId = (u64, u64);
 pub struct Exec<'a> {
     thread: u32,
     path: PathBuf,
-    /// The first word, once the rule has asked; what it has not looked at need not stay the same.
+    /// First argument, if the rule has read it; unread parts may change.
     name: OnceCell<Option<OsString>>,
-    /// All of them, likewise.
+    /// All arguments, likewise.
     words: OnceCell<Vec<OsString>>,
-    /// Why something that the rule asked for could not be read.
+    /// Reason that a part which the rule requested could not be read.
     unread: Cell<Option<Unread>>,
-    /// Where the supervisor finds the file.
+    /// Path of the file for the supervisor.
     place: PathBuf,
     state: Option<FileState>,
-    /// The file was changed just before, so a further change may not show.
+    /// Set if the file was changed just before, so that a further change may not be visible.
     is_fresh: bool,
     target: Option<PathBuf>,
     source: Source<'a>,
     environment: OnceCell<Option<Vec<OsString>>>,
 }
 
-/// Where words and environment are found.
+/// Source of arguments and environment.
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
     /// In the memory of the caller.
@@ -52,12 +52,12 @@ enum Source<'a> {
     Image,
 }
 
-/// Why there is nothing to judge.
+/// Reason that there is nothing to judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoExec {
-    /// The call fails with this error, as it would without us.
+    /// The call fails with this error, as it would without supervision.
     Fails(i32),
-    /// The caller cannot be read.
+    /// The caller's memory cannot be read.
     Forbidden,
 }
 
@@ -135,7 +135,7 @@ impl<'a> Exec<'a> {
         })
     }
 
-    /// Reads what a process that is stopped after `execve` really executes.
+    /// Reads the program of a process that is stopped after `execve`.
     pub(super) fn of_image(process: u32) -> Option<Self> {
         let words = memory::split(&memory::strings_of(process, "cmdline").ok()?);
         let exe = format!("/proc/{process}/exe");
@@ -156,14 +156,14 @@ impl<'a> Exec<'a> {
         })
     }
 
-    /// The process.
+    /// Returns the process.
     #[must_use]
     pub fn process(&self) -> u32 {
         process_of(self.thread).unwrap_or(self.thread)
     }
 
-    /// The first of the program's words, by which it is called; like [`words`](Self::words) it is compared only when a
-    /// rule has looked at it.
+    /// Returns the first argument of the program, by which it is called; like [`words`](Self::words) it is compared
+    /// only if a rule has read it.
     #[must_use]
     pub fn name(&self) -> Option<&OsStr> {
         let read = self.name.get_or_init(|| match self.source {
@@ -179,8 +179,8 @@ impl<'a> Exec<'a> {
         read.as_deref()
     }
 
-    /// The program's words, its name first. Only what a rule has looked at is compared when the program begins. None when
-    /// they cannot be read; then the call fails, whatever the rule answers.
+    /// Returns the arguments of the program, its name first. Only parts that a rule has read are compared when the
+    /// program begins. Empty if they cannot be read; then the call fails, whatever the rule answers.
     #[must_use]
     pub fn words(&self) -> &[OsString] {
         self.words.get_or_init(|| match self.source {
@@ -197,54 +197,54 @@ impl<'a> Exec<'a> {
         })
     }
 
-    /// Why the words could not be read, if a rule has asked for them.
+    /// Returns why the arguments could not be read, if a rule has requested them.
     pub(super) fn unread(&self) -> Option<NoExec> {
         self.unread.get().map(NoExec::from)
     }
 
-    /// The file as the caller names it.
+    /// Returns the file as the caller names it.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the name leads, if it is a symbolic link.
+    /// Returns the target of the name, if it is a symbolic link.
     #[must_use]
     pub fn target(&self) -> Option<&Path> {
         self.target.as_deref()
     }
 
-    /// The file and its state, where they are known.
+    /// Returns the file and its state, if they are known.
     #[must_use]
     pub fn state(&self) -> Option<FileState> {
         self.state
     }
 
-    /// Where the supervisor can open a file that the program names.
+    /// Returns the path by which the supervisor can open a file that the program names.
     #[must_use]
     pub fn place_of(&self, path: &Path) -> PathBuf {
         place(self.thread, None, path)
     }
 
-    /// Where the supervisor can open the file, while the caller waits.
+    /// Returns the path by which the supervisor can open the file, while the caller waits.
     #[must_use]
     pub fn place(&self) -> &Path {
         &self.place
     }
 
-    /// Whether the program is stopped before its first instruction: a refusal ends the process.
+    /// Returns `true` if the program is stopped before its first instruction: a refusal ends the process.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(self.source, Source::Image)
     }
 
-    /// The working directory.
+    /// Returns the working directory.
     #[must_use]
     pub fn directory(&self) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/cwd", self.thread)).ok()
     }
 
-    /// The environment that the program gets, as `NAME=value`. What a rule has looked at is compared as well.
+    /// Returns the environment of the program, as `NAME=value`. It is compared as well if a rule has read it.
     #[must_use]
     pub fn environment(&self) -> Option<&[OsString]> {
         let read = self.environment.get_or_init(|| match self.source {
@@ -261,7 +261,7 @@ impl<'a> Exec<'a> {
         read.as_deref()
     }
 
-    /// What must still be true when the program begins.
+    /// Returns the conditions that must still hold when the program begins.
     pub(super) fn into_judged(self) -> Judged {
         Judged {
             name: self.name.into_inner(),
@@ -272,22 +272,22 @@ impl<'a> Exec<'a> {
     }
 }
 
-/// What was judged: as much as the rule has looked at.
+/// Judged parts of an execution: those that the rule has read.
 #[derive(Debug)]
 pub(super) struct Judged {
     name: Option<Option<OsString>>,
     words: Option<Vec<OsString>>,
-    /// None when a change would not show.
+    /// State of the file; `None` if a change would not be visible.
     state: Option<FileState>,
     environment: Option<Vec<OsString>>,
 }
 
 impl Judged {
-    /// Whether a process executes exactly this. `stack` is that of an image which has not begun, where it is known.
-    /// `false` as well when it cannot be told.
+    /// Returns `true` if a process executes exactly this. `stack` is that of an image which has not begun, if it is
+    /// known. Returns `false` as well if that is unknown.
     pub(super) fn is_executed_by(&self, process: u32, stack: impl FnOnce() -> Option<u64>) -> bool {
         let exe = || FileState::of(format!("/proc/{process}/exe").as_ref());
-        // The kernel lets nobody write to a file that is executed.
+        // The kernel does not permit writing to a file that is executed.
         self.state.is_some_and(|judged| exe() == Some(judged))
             && self.has_words(process, stack)
             && self.environment.as_ref().is_none_or(|environment| {
@@ -301,7 +301,7 @@ impl Judged {
         let words: Vec<&OsStr> = match (&self.words, &self.name) {
             (Some(words), _) => words.iter().map(OsString::as_os_str).collect(),
             (None, Some(Some(name))) => vec![name],
-            // A list without words gets one from the kernel.
+            // The kernel adds an argument to an empty list.
             (None, Some(None)) => return false,
             (None, None) => return true,
         };
@@ -320,14 +320,13 @@ impl Judged {
     }
 }
 
-/// Where symbolic links lead, as far as they were followed already: a link never changes, and the file behind it is looked
-/// up each time.
+/// Cache of the targets of symbolic links: a link never changes, and the file behind it is looked up each time.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     known: HashMap<(FileId, (i64, i64), FileId), Option<PathBuf>>,
 }
 
-/// More links than this are not remembered.
+/// Limit of cached links.
 const MAX_LINKS: usize = 4096;
 
 impl Links {
@@ -353,8 +352,8 @@ fn id(facts: &fs::Metadata) -> FileId {
     (facts.dev(), facts.ino())
 }
 
-/// Finds a file that the caller names. An absolute name is looked up as the supervisor sees it first, which is quick; a
-/// caller that sees another file executes that, and it is judged when it begins.
+/// Finds a file that the caller names. An absolute name is looked up by the supervisor's view first, which is fast; a
+/// caller with another view executes another file, which is judged when it begins.
 fn find(thread: u32, folder: Option<i32>, path: &Path) -> (PathBuf, io::Result<fs::Metadata>) {
     let differs = ["/proc", "/dev"]
         .iter()
@@ -370,7 +369,7 @@ fn find(thread: u32, folder: Option<i32>, path: &Path) -> (PathBuf, io::Result<f
     (place, facts)
 }
 
-/// Where the supervisor finds a file that the caller names, as the caller sees it.
+/// Returns the path by which the supervisor finds a file in the caller's view.
 fn place(thread: u32, folder: Option<i32>, path: &Path) -> PathBuf {
     let own = |rest: &Path| Path::new(&format!("/proc/{thread}")).join(rest);
     if let Ok(rest) = path
@@ -396,7 +395,7 @@ fn place(thread: u32, folder: Option<i32>, path: &Path) -> PathBuf {
     }
 }
 
-/// The file's name for the rule: a descriptor is named by what it is open on.
+/// Returns the file's name for the rule: a descriptor gets the name of its open file.
 fn named(thread: u32, folder: Option<i32>, path: PathBuf) -> PathBuf {
     let descriptor = match folder {
         Some(fd) if path.as_os_str().is_empty() => Some(fd.to_string()),
@@ -409,8 +408,8 @@ fn named(thread: u32, folder: Option<i32>, path: PathBuf) -> PathBuf {
     opened.unwrap_or(path)
 }
 
-/// Whether a file that is missing for us is missing for the caller: it sees known mounts, and the name is no file of the
-/// kernel that looks different to each process.
+/// Returns `true` if a file that is missing for the supervisor is missing for the caller as well: its mounts are
+/// known, and the name is not a kernel file that differs by process.
 fn sees_the_same(thread: u32, path: &Path, mounts: &[PathBuf]) -> bool {
     let special = ["/proc", "/dev"]
         .iter()
@@ -418,12 +417,12 @@ fn sees_the_same(thread: u32, path: &Path, mounts: &[PathBuf]) -> bool {
     !special && path.is_absolute() && mounts_of(thread).is_some_and(|its| mounts.contains(&its))
 }
 
-/// The mount namespace of a process, by its name.
+/// Returns the mount namespace of a process, by its name.
 pub(super) fn mounts_of(process: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{process}/ns/mnt")).ok()
 }
 
-/// The process of a thread.
+/// Returns the process of a thread.
 pub(super) fn process_of(thread: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
@@ -442,39 +441,39 @@ impl<'a> Connect<'a> {
         Self { process, socket }
     }
 
-    /// The process.
+    /// Returns the process.
     #[must_use]
     pub fn process(&self) -> u32 {
         self.process
     }
 
-    /// The socket's real path; the name of one without a file begins with `@`.
+    /// Returns the socket's real path; the name of one without a file begins with `@`.
     #[must_use]
     pub fn socket(&self) -> &Path {
         self.socket
     }
 
-    /// The program that connects.
+    /// Returns the program that connects.
     #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/exe", self.process)).ok()
     }
 
-    /// The words of that program, as it shows them.
+    /// Returns the arguments of that program, as it shows them.
     #[must_use]
     pub fn words(&self) -> Vec<OsString> {
         memory::strings_of(self.process, "cmdline")
             .map_or_else(|_| Vec::new(), |bytes| memory::split(&bytes))
     }
 
-    /// Its working directory.
+    /// Returns its working directory.
     #[must_use]
     pub fn directory(&self) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/cwd", self.process)).ok()
     }
 }
 
-/// The name of a socket without a file.
+/// Returns the name of a socket without a file.
 pub(super) fn abstract_name(bytes: &[u8]) -> PathBuf {
     let mut name = OsString::from("@");
     name.push(OsStr::from_bytes(bytes));

@@ -20,17 +20,17 @@ use super::sys::{self, Change, Notification, Reply, Signals};
 use super::verify::{Stop, Verifier};
 use crate::{Answer, Command, End, Judge, Summary};
 
-/// The pipes to the waiting process, and the signals that were blocked before it began.
+/// Pipes to the waiting process, and the signals that were blocked before it began.
 pub(super) struct Ends {
     pub(super) up: OwnedFd,
     pub(super) control: OwnedFd,
     pub(super) mask: Signals,
 }
 
-/// A thread that waits for a connection needs little.
+/// Stack size of a thread that waits for a connection.
 const STACK: usize = 64 << 10;
 
-/// Starts the command and supervises it. An error means that it was not started.
+/// Starts the command and supervises it. On an error it was not started.
 pub(super) fn supervise(
     command: &Command,
     mut prepared: Prepared,
@@ -46,7 +46,7 @@ pub(super) fn supervise(
     let Some(child) = sys::fork_with_descriptors()? else {
         child::become_command(command, &prepared, &told, &ends.mask)
     };
-    // The child is being set up meanwhile. It uses our descriptors until it has a table of its own, so they stay.
+    // The child is being set up meanwhile. It uses our descriptors until it has its own table, so they stay open.
     withdraw()?;
     judge.begin(&command.program);
     let ready = first_word(&heard, child)?;
@@ -94,7 +94,8 @@ pub(super) fn supervise(
     Ok(())
 }
 
-/// What the child tells first. It may be killed before, and its end of the pipe is ours as well until it has told.
+/// Reads the child's first message. The child may be killed before, and its end of the pipe is shared with this
+/// process until it has sent it.
 fn first_word(heard: &OwnedFd, child: i32) -> io::Result<Ready> {
     let second = Timespec {
         tv_sec: 1,
@@ -114,20 +115,20 @@ fn first_word(heard: &OwnedFd, child: i32) -> io::Result<Ready> {
     })
 }
 
-/// Leaves the session and the folder of the command, and its reach.
+/// Leaves the session and the directory of the command, and its reach.
 fn withdraw() -> io::Result<()> {
     rustix::process::setsid()?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     rustix::thread::set_name(c"roleos-watch")?;
     sys::be_prompt();
-    // A session of its own is weighed against others as a whole. Only privileged users may change that.
+    // A separate session is scheduled as a whole against others. Only privileged users may change that.
     let group = OpenOptions::new().write(true).open("/proc/self/autogroup");
     group.and_then(|mut group| group.write_all(b"-20")).ok();
     rustix::process::chdir("/")?;
     Ok(())
 }
 
-/// Holds the command's streams open no longer.
+/// Closes the command's streams.
 fn leave_streams() -> io::Result<()> {
     let null = OpenOptions::new()
         .read(true)
@@ -139,7 +140,7 @@ fn leave_streams() -> io::Result<()> {
     Ok(())
 }
 
-/// The pipe to the waiting process. It never blocks: that process may be stopped.
+/// Pipe to the waiting process. It never blocks, because that process may be stopped.
 struct Up {
     pipe: Option<OwnedFd>,
     waiting: Vec<u8>,
@@ -148,7 +149,7 @@ struct Up {
 impl Up {
     fn new(pipe: OwnedFd) -> Self {
         let flags = rustix::fs::OFlags::NONBLOCK;
-        // Without it a stopped reader would stop us as well, no more.
+        // Without it, a stopped reader would only stop this process as well.
         rustix::fs::fcntl_setfl(&pipe, flags).ok();
         Self {
             pipe: Some(pipe),
@@ -177,15 +178,15 @@ impl Up {
 
 struct Supervisor<'a> {
     up: Up,
-    /// Signals for the command; closed when the waiting process ends.
+    /// Pipe with signals for the command; closed when the waiting process ends.
     control: Option<OwnedFd>,
-    /// Why the program could not be executed, if so.
+    /// Pipe with the error of a failed execution.
     heard: OwnedFd,
     children: OwnedFd,
-    /// The command, while it runs.
+    /// Process id of the command, while it runs.
     child: Option<i32>,
     mark: PathBuf,
-    /// Mount namespaces in which names mean what they mean for us.
+    /// Mount namespaces in which names have the same meaning as here.
     mounts: Vec<PathBuf>,
     links: Links,
     judge: &'a mut dyn Judge,
@@ -193,7 +194,7 @@ struct Supervisor<'a> {
     summary: Summary,
 }
 
-/// What a round of waiting has found.
+/// Result of one wait.
 struct Round {
     notified: bool,
     alone: bool,
@@ -214,7 +215,7 @@ impl Supervisor<'_> {
                 self.judge_image(process, false);
             }
             if round.changed {
-                // However many have changed, there is one signal.
+                // There is one signal for any number of changes.
                 sys::next_signal(self.children.as_fd());
                 self.reap();
             }
@@ -222,7 +223,7 @@ impl Supervisor<'_> {
                 self.control();
             }
             if round.notified {
-                // An interrupted or withdrawn one comes again, or not at all.
+                // An interrupted or withdrawn one is repeated, or not at all.
                 if let Ok(notification) = sys::receive(listener.as_fd()) {
                     self.notified(listener, &notification);
                 }
@@ -233,7 +234,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Waits for the command alone: another supervisor answers.
+    /// Only waits for the command, because another supervisor answers.
     fn wait_only(&mut self) {
         self.reap();
         while self.child.is_some() {
@@ -241,7 +242,7 @@ impl Supervisor<'_> {
                 continue;
             };
             if round.changed {
-                // However many have changed, there is one signal.
+                // There is one signal for any number of changes.
                 sys::next_signal(self.children.as_fd());
                 self.reap();
             }
@@ -289,7 +290,7 @@ impl Supervisor<'_> {
         Some(round)
     }
 
-    /// Takes every change of children and traced threads.
+    /// Handles every change of children and traced threads.
     fn reap(&mut self) {
         while let Some((process, change)) = sys::wait(-1, false) {
             self.changed(process, change);
@@ -310,8 +311,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Judges what a process really executes, because it is not what was judged before: a script by its interpreter, a
-    /// file that another took the place of, words that were changed in between.
+    /// Judges the program that a process really executes, because it is not the one that was judged before: a script
+    /// by its interpreter, a file that was replaced, arguments that were changed in between.
     fn judge_image(&mut self, process: u32, stopped: bool) {
         let answer = Exec::of_image(process).map(|image| self.judge.exec(&image));
         let Ok(id) = i32::try_from(process) else {
@@ -344,7 +345,7 @@ impl Supervisor<'_> {
         match (read, self.child) {
             (Some(Ok(1)), Some(child)) => sys::kill(child, signal.into()),
             (Some(Ok(1)), None) => {}
-            // The waiting process was ended, and the command ends with it.
+            // The waiting process was killed, and the command ends with it.
             (_, child) => {
                 self.control = None;
                 if let Some(child) = child {
@@ -375,7 +376,7 @@ impl Supervisor<'_> {
             Ok(exec) => exec,
             Err(why) => return Some(self.nothing(thread, why)),
         };
-        // What was read belongs to this caller only if it still waits.
+        // The read values belong to this caller only if it still waits.
         if !sys::is_valid(listener.as_fd(), id) {
             return None;
         }
@@ -398,7 +399,7 @@ impl Supervisor<'_> {
         Some(Reply::Continue)
     }
 
-    /// Answers where there is nothing to judge.
+    /// Answers if there is nothing to judge.
     fn nothing(&mut self, thread: u32, why: NoExec) -> Reply {
         match why {
             NoExec::Fails(errno) => Reply::Error(errno),
@@ -434,7 +435,7 @@ impl Supervisor<'_> {
             self.refused(told);
             return Some(Reply::Error(libc::EPERM));
         }
-        // Where sockets cannot be copied, the caller connects by itself.
+        // If sockets cannot be copied, the caller connects by itself.
         let Ok(ready) = local.prepare() else {
             return Some(Reply::Continue);
         };
@@ -455,7 +456,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Tells the waiting process how the command ended.
+    /// Sends the end of the command to the waiting process.
     fn ended(&mut self, change: Change) {
         let mut reason = [0; 4];
         let failed = rustix::io::read(&self.heard, &mut reason) == Ok(reason.len());
@@ -468,7 +469,7 @@ impl Supervisor<'_> {
         self.up.send(&Message::Ended(end, self.summary));
     }
 
-    /// Nobody with the filter is left; the command's end may still have to be taken.
+    /// Handles the end of the last process with the filter; the command's end may still be pending.
     fn last_words(&mut self) {
         while let Some(child) = self.child {
             match sys::wait(child, true) {

@@ -1,5 +1,5 @@
-//! Calls of the kernel that have no safe form elsewhere. With `alarm.rs` the only `unsafe` code of the project; no decision
-//! is made here.
+//! System calls that have no safe wrapper elsewhere. With `alarm.rs` the only `unsafe` code of the project; no
+//! decision is made here.
 #![expect(
     unsafe_code,
     reason = "seccomp notifications, ptrace, fork and signal masks have no safe interface"
@@ -13,7 +13,7 @@ use std::ptr;
 
 use libc::{pid_t, sigset_t, sock_filter};
 
-/// `struct seccomp_data`.
+/// The kernel's `struct seccomp_data`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Data {
@@ -23,18 +23,18 @@ pub(super) struct Data {
     pub(super) args: [u64; 6],
 }
 
-/// `struct seccomp_notif`.
+/// The kernel's `struct seccomp_notif`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Notification {
     pub(super) id: u64,
-    /// The thread.
+    /// Id of the thread.
     pub(super) thread: u32,
     pub(super) flags: u32,
     pub(super) data: Data,
 }
 
-/// `struct seccomp_notif_resp`.
+/// The kernel's `struct seccomp_notif_resp`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Response {
@@ -52,7 +52,7 @@ const SYNC_WAKE_UP: u64 = 1;
 const CONTINUE: u32 = 1;
 const SET_MODE_FILTER: c_long = 1;
 const NEW_LISTENER: c_long = 1 << 3;
-/// Without it kernels before 5.16 slow every filtered process down by a guard against speculation.
+/// Without this flag, kernels before 5.16 slow down every filtered process by a mitigation of speculation.
 const SPEC_ALLOW: c_long = 1 << 2;
 const WAIT_KILLABLE: c_long = 1 << 5;
 
@@ -72,26 +72,26 @@ fn ioctl<T>(listener: BorrowedFd<'_>, request: u64, argument: &mut T) -> io::Res
     checked(result.into()).map(drop)
 }
 
-/// Takes the next notification.
+/// Receives the next notification.
 pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<Notification> {
-    // The kernel wants zeros.
+    // The kernel requires zeros.
     let mut notification = Notification::default();
     ioctl(listener, RECEIVE, &mut notification)?;
     Ok(notification)
 }
 
-/// What a notified call comes to.
+/// Result of a notified call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// The kernel carries it out.
+    /// The kernel executes it.
     Continue,
-    /// It ends with this result.
+    /// It returns this value.
     Value(i64),
     /// It fails with this error.
     Error(i32),
 }
 
-/// Answers a notification. The caller may be gone; that is an error which changes nothing.
+/// Answers a notification. If the caller is gone, the error changes nothing.
 pub(super) fn reply(listener: BorrowedFd<'_>, id: u64, reply: Reply) -> io::Result<()> {
     let (value, error, flags) = match reply {
         Reply::Continue => (0, 0, CONTINUE),
@@ -110,12 +110,12 @@ pub(super) fn reply(listener: BorrowedFd<'_>, id: u64, reply: Reply) -> io::Resu
     )
 }
 
-/// Whether the caller still waits, so that its thread id means it and no other.
+/// Returns `true` if the caller still waits, so that its thread id is not reused.
 pub(super) fn is_valid(listener: BorrowedFd<'_>, mut id: u64) -> bool {
     ioctl(listener, IS_VALID, &mut id).is_ok()
 }
 
-/// Asks for wake-ups on the caller's own core; older kernels do not know them.
+/// Requests wake-ups on the caller's own core; older kernels do not support them.
 pub(super) fn wake_in_sync(listener: BorrowedFd<'_>) {
     // SAFETY: this request takes its flags by value.
     unsafe { libc::ioctl(listener.as_raw_fd(), SET_FLAGS as _, SYNC_WAKE_UP) };
@@ -149,20 +149,20 @@ pub(super) fn install(filter: &mut [sock_filter]) -> io::Result<RawFd> {
     RawFd::try_from(installed).map_err(io::Error::other)
 }
 
-/// Takes a descriptor that another process has put into the shared table.
+/// Takes ownership of a descriptor that another process has put into the shared table.
 pub(super) fn own(descriptor: RawFd) -> OwnedFd {
-    // SAFETY: the child that made it has told its number, and has closed its own copy only.
+    // SAFETY: the child that made it has sent its number, and has closed only its own copy.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
-/// Splits the process; `None` is the child. The child goes on with a copy of this thread alone.
+/// Forks the process; `None` is the child. The child continues with a copy of only this thread.
 pub(super) fn fork() -> io::Result<Option<pid_t>> {
     // SAFETY: the child runs on a copy of the memory. The C library makes its allocator usable after a fork.
     let pid = checked(unsafe { libc::fork() }.into())?;
     Ok(pid_t::try_from(pid).ok().filter(|pid| *pid != 0))
 }
 
-/// Splits the process, with one table of descriptors for both; `None` is the child.
+/// Forks the process, with one table of descriptors for both; `None` is the child.
 pub(super) fn fork_with_descriptors() -> io::Result<Option<pid_t>> {
     let flags = c_long::from(libc::CLONE_FILES | libc::SIGCHLD);
     // SAFETY: without CLONE_VM and with a null stack this is a fork. The child only makes system calls and allocates.
@@ -170,15 +170,15 @@ pub(super) fn fork_with_descriptors() -> io::Result<Option<pid_t>> {
     Ok(pid_t::try_from(pid).ok().filter(|pid| *pid != 0))
 }
 
-/// Gives this process something of its own: its table of descriptors, or a namespace.
+/// Unshares the process's table of descriptors, or a namespace.
 pub(super) fn unshare(what: c_int) -> io::Result<()> {
     // SAFETY: no other thread of this process exists that could use the old table; namespaces hold no memory.
     checked(unsafe { libc::unshare(what) }.into()).map(drop)
 }
 
-/// Closes a descriptor of this process' own table by its number.
+/// Closes a descriptor of this process's own table by its number.
 pub(super) fn close(descriptor: RawFd) {
-    // SAFETY: the caller owns the number in its own table and uses it no more.
+    // SAFETY: the caller owns the number in its own table and does not use it any more.
     unsafe { libc::close(descriptor) };
 }
 
@@ -188,7 +188,7 @@ pub(super) fn exit(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// A list for `execve`.
+/// Argument list for `execve`.
 pub(super) struct Pointers<'a> {
     list: Vec<*const c_char>,
     life: std::marker::PhantomData<&'a CString>,
@@ -205,7 +205,7 @@ impl<'a> Pointers<'a> {
     }
 }
 
-/// Executes a file; returns the reason when it cannot.
+/// Executes a file; returns the error number if that fails.
 pub(super) fn execute(path: &CString, words: &Pointers<'_>, environment: &Pointers<'_>) -> i32 {
     // SAFETY: both lists end with a null pointer and their strings outlive the call.
     unsafe {
@@ -220,7 +220,7 @@ pub(super) fn execute(path: &CString, words: &Pointers<'_>, environment: &Pointe
         .unwrap_or(libc::EINVAL)
 }
 
-/// Signals, as the kernel keeps them.
+/// Set of signals in the kernel's form.
 #[derive(Clone, Copy)]
 pub(super) struct Signals(sigset_t);
 
@@ -237,7 +237,7 @@ impl Signals {
         Self(set)
     }
 
-    /// Blocks them and returns what was blocked before.
+    /// Blocks them and returns the set that was blocked before.
     pub(super) fn block(&self) -> io::Result<Self> {
         let mut before = Self::new(&[]);
         // SAFETY: both sets outlive the call.
@@ -247,13 +247,13 @@ impl Signals {
         Ok(before)
     }
 
-    /// Makes these and no others the blocked ones.
+    /// Makes exactly these the blocked signals.
     pub(super) fn restore(&self) {
-        // SAFETY: the set outlives the call; no old set is asked for.
+        // SAFETY: the set outlives the call; no old set is requested.
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
     }
 
-    /// A descriptor that tells of them while they are blocked.
+    /// Creates a descriptor for reading them while they are blocked.
     pub(super) fn descriptor(&self) -> io::Result<OwnedFd> {
         let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
         // SAFETY: the set outlives the call.
@@ -263,12 +263,12 @@ impl Signals {
     }
 }
 
-/// Reads one signal: its number, and whether a process sent it on purpose and not the terminal to the whole group.
+/// Reads one signal: its number, and `true` if a process sent it on purpose and not the terminal to the whole group.
 pub(super) fn next_signal(descriptor: BorrowedFd<'_>) -> Option<(u8, bool)> {
     // SAFETY: all zeros are a value of this type.
     let mut info: libc::signalfd_siginfo = unsafe { mem::zeroed() };
     let size = mem::size_of::<libc::signalfd_siginfo>();
-    // SAFETY: the buffer is as long as is said, and any bytes are a value of it.
+    // SAFETY: the buffer has the given length, and any bytes are a value of it.
     let read = unsafe {
         libc::read(
             descriptor.as_raw_fd(),
@@ -281,7 +281,7 @@ pub(super) fn next_signal(descriptor: BorrowedFd<'_>) -> Option<(u8, bool)> {
     whole.then_some((number, info.ssi_code <= 0))
 }
 
-/// Restores the usual effect of a signal.
+/// Restores the default action of a signal.
 pub(super) fn default_action(signal: c_int) {
     // SAFETY: no handler is installed, only the default.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -293,16 +293,16 @@ pub(super) fn kill(process: pid_t, signal: c_int) {
     unsafe { libc::kill(process, signal) };
 }
 
-/// What became of a child or a traced thread.
+/// Change of a child or a traced thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     Exited(c_int),
     Signalled(c_int),
-    /// Stopped by this signal, with the event of ptrace behind it.
+    /// Stopped by this signal, with the ptrace event behind it.
     Stopped(c_int, c_int),
 }
 
-/// Takes one change of a child or traced thread; waits only when told to. `None` when there is none.
+/// Takes one change of a child or traced thread; waits only if `block` is set. Returns `None` if there is none.
 pub(super) fn wait(process: pid_t, block: bool) -> Option<(pid_t, Change)> {
     let options = libc::__WALL | if block { 0 } else { libc::WNOHANG };
     let mut status = 0;
@@ -321,20 +321,22 @@ pub(super) fn wait(process: pid_t, block: bool) -> Option<(pid_t, Change)> {
     Some((found, change))
 }
 
-/// Leaves the way of scheduling as it is.
+/// Flag that keeps the scheduling policy.
 const KEEP_POLICY: u64 = 0x08;
 
-/// The shortest turn that the kernel grants to an ordinary process, in nanoseconds. Who asks for less gets it sooner.
+/// Shortest time slice of an ordinary process in the kernel, in nanoseconds. A process with a shorter request is
+/// scheduled sooner.
 const SHORT_TURN: u64 = 100_000;
 
-/// Asks for short turns, and for early ones where that is permitted: every program of the command waits for us.
+/// Requests short time slices, and early ones if that is permitted: every program of the command waits for this
+/// process.
 pub(super) fn be_prompt() {
     let own = rustix::process::getpriority_process(None).unwrap_or(0);
     for nice in [-20, own] {
         // `struct sched_attr`: size and policy, flags, niceness and priority, runtime, deadline, period.
         let nice = u64::from(nice.cast_unsigned());
         let wanted: [u64; 6] = [48, KEEP_POLICY, nice, SHORT_TURN, 0, 0];
-        // SAFETY: the kernel reads the 48 bytes that the first number says, which are those of the array.
+        // SAFETY: the kernel reads the 48 bytes of the first number, which are those of the array.
         let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
         if done == 0 {
             break;
@@ -342,7 +344,7 @@ pub(super) fn be_prompt() {
     }
 }
 
-/// Begins to trace a thread: it stops when it has executed a file.
+/// Starts tracing a thread: it stops when it has executed a file.
 pub(super) fn trace_exec(thread: pid_t) -> io::Result<()> {
     ptrace(
         libc::PTRACE_SEIZE,
@@ -353,11 +355,11 @@ pub(super) fn trace_exec(thread: pid_t) -> io::Result<()> {
 
 /// Ends the tracing of a stopped thread.
 pub(super) fn detach(thread: pid_t) {
-    // A thread that is gone needs no end.
+    // A thread that is gone need not be detached.
     ptrace(libc::PTRACE_DETACH, thread, 0).ok();
 }
 
-/// Lets a stopped thread go on, with a signal.
+/// Resumes a stopped thread, with a signal.
 pub(super) fn go_on(thread: pid_t, signal: c_int) {
     ptrace(libc::PTRACE_CONT, thread, c_long::from(signal)).ok();
 }
@@ -367,17 +369,17 @@ pub(super) fn listen(thread: pid_t) {
     ptrace(libc::PTRACE_LISTEN, thread, 0).ok();
 }
 
-/// Asks a traced thread to stop.
+/// Requests that a traced thread stops.
 pub(super) fn interrupt(thread: pid_t) {
     ptrace(libc::PTRACE_INTERRUPT, thread, 0).ok();
 }
 
 fn ptrace(request: libc::c_uint, thread: pid_t, data: c_long) -> io::Result<()> {
-    // SAFETY: these requests take numbers only; no memory of ours is written.
+    // SAFETY: these requests take numbers only; none of our memory is written.
     checked(unsafe { libc::ptrace(request, thread, ptr::null_mut::<c_void>(), data) }).map(drop)
 }
 
-/// The thread that executed the file, by the id that it had before.
+/// Returns the thread that executed the file, by the id that it had before.
 pub(super) fn former_thread(thread: pid_t) -> Option<u32> {
     let mut message: libc::c_ulong = 0;
     // SAFETY: this request writes one long to the address given.
@@ -393,7 +395,7 @@ pub(super) fn former_thread(thread: pid_t) -> Option<u32> {
     u32::try_from(message).ok()
 }
 
-/// The stack pointer of a stopped thread; `None` where its registers are not those of a 64-bit program.
+/// Returns the stack pointer of a stopped thread; `None` if its registers are not those of a 64-bit program.
 pub(super) fn stack_of(thread: pid_t) -> Option<u64> {
     // SAFETY: all zeros are a value of this type.
     let mut registers: libc::user_regs_struct = unsafe { mem::zeroed() };
@@ -402,7 +404,8 @@ pub(super) fn stack_of(thread: pid_t) -> Option<u64> {
         iov_base: (&raw mut registers).cast(),
         iov_len: size,
     };
-    // SAFETY: the kernel writes no more than is said to the place given, and how much that was; both outlive the call.
+    // SAFETY: the kernel writes at most the given length to the given address, and stores the written length; both
+    // outlive the call.
     let result = unsafe {
         libc::ptrace(
             libc::PTRACE_GETREGSET,
@@ -419,7 +422,7 @@ pub(super) fn stack_of(thread: pid_t) -> Option<u64> {
     (place.iov_len == size).then_some(pointer)
 }
 
-/// Reads pieces of another process' memory into one buffer, in order; returns how many bytes came.
+/// Reads pieces of another process's memory into one buffer, in order; returns the number of bytes.
 pub(super) fn read_memory(
     thread: u32,
     pieces: &[(u64, usize)],
@@ -449,10 +452,10 @@ pub(super) fn read_memory(
     usize::try_from(read).map_err(io::Error::other)
 }
 
-/// Overwrites the words that other processes see of this one.
+/// Overwrites the arguments of this process that other processes see.
 pub(super) fn hide_words() {
     let place = || {
-        // All of it is shorter, and comes in one piece.
+        // The whole file is shorter, and is read in one piece.
         let mut stat = [0; 1024];
         let mut file = std::fs::File::open("/proc/self/stat").ok()?;
         let length = file.read(&mut stat).ok()?;
@@ -468,8 +471,9 @@ pub(super) fn hide_words() {
         return;
     };
     let words = ptr::with_exposed_provenance_mut::<u8>(start);
-    // SAFETY: the kernel put the words of this process there, in writable memory of its stack. Only `std::env::args` looks
-    // there; it finds empty words from here on, and a reader in another thread finds bytes that end with a zero.
+    // SAFETY: the kernel put the arguments of this process there, in writable memory of its stack. Only
+    // `std::env::args` looks there; it finds empty arguments from here on, and a reader in another thread finds bytes
+    // that end with a zero.
     unsafe { ptr::write_bytes(words, 0, end - start) };
 }
 
@@ -483,7 +487,7 @@ pub(super) fn die_by(signal: c_int) {
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
     default_action(signal);
     let mut set = Signals::new(&[]);
-    // SAFETY: the set is ours, and asked for alone.
+    // SAFETY: the set is ours, and only read.
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, ptr::null(), &raw mut set.0) };
     // SAFETY: as above.
     unsafe { libc::sigdelset(&raw mut set.0, signal) };

@@ -1,7 +1,7 @@
-//! Comparing what begins to execute with what was judged.
+//! Comparison of the program that begins to execute with the judged one.
 //!
-//! A judged thread is traced before its call goes on, so it stops when the new image is in place and has run nothing.
-//! Where the kernel refuses to trace it, the process is looked at shortly afterwards.
+//! A judged thread is traced before its call continues, so it stops when the new image is loaded and has run nothing.
+//! If the kernel refuses to trace it, the process is checked shortly afterwards.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use super::memory;
 use super::seen::Judged;
 use super::sys::{self, Change};
 
-/// An execution that has not succeeded after this time has failed, and its thread is let go.
+/// Time after which an execution that has not succeeded has failed, and its thread is released.
 const OVERDUE: Duration = Duration::from_millis(200);
-/// How often an untraced process is looked at, and how long at most.
+/// Interval and time limit of the checks of an untraced process.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 const LOOK_FOR: Duration = Duration::from_millis(200);
 
-/// A thread that may be about to execute what was judged.
+/// A thread that may be about to execute the judged program.
 struct Traced {
     judged: Judged,
     since: Instant,
     interrupted: bool,
 }
 
-/// A process that executes what was judged, or will, or has failed to.
+/// A process that executes the judged program, or will, or has failed to.
 struct Untraced {
     process: u32,
     judged: Judged,
@@ -31,23 +31,23 @@ struct Untraced {
     since: Instant,
 }
 
-/// All executions that were let through and not compared yet.
+/// All allowed executions that are not compared yet.
 #[derive(Default)]
 pub(super) struct Verifier {
     traced: BTreeMap<u32, Traced>,
     untraced: Vec<Untraced>,
 }
 
-/// What a stop of a traced thread means.
+/// Meaning of a stop of a traced thread.
 pub(super) enum Stop {
-    /// Dealt with.
+    /// The stop was handled.
     Done,
-    /// The process executes something else than was judged; it is stopped before its first instruction.
+    /// The process executes another program than the judged one; it is stopped before its first instruction.
     Differs(u32),
 }
 
 impl Verifier {
-    /// Prepares the comparison; `false` when the thread cannot be traced. Must precede the answer to its call.
+    /// Prepares the comparison; `false` if the thread cannot be traced. Must precede the answer to its call.
     pub(super) fn expect(
         &mut self,
         thread: u32,
@@ -79,14 +79,14 @@ impl Verifier {
         is_traced
     }
 
-    /// Forgets a thread that is gone.
+    /// Removes a thread that is gone.
     pub(super) fn gone(&mut self, thread: i32) {
         if let Ok(thread) = u32::try_from(thread) {
             self.traced.remove(&thread);
         }
     }
 
-    /// Deals with a stop of a traced thread.
+    /// Handles a stop of a traced thread.
     pub(super) fn stopped(&mut self, thread: i32, change: Change) -> Stop {
         let Change::Stopped(signal, event) = change else {
             return Stop::Done;
@@ -102,7 +102,7 @@ impl Verifier {
                     false => sys::former_thread(thread).unwrap_or(id),
                 };
                 let traced = self.traced.remove(&former);
-                // The first thread of the process is gone; its own execution never came about.
+                // The first thread of the process is gone; its own execution never happened.
                 self.traced.remove(&id);
                 let stack = || sys::stack_of(thread);
                 if traced.is_some_and(|traced| traced.judged.is_executed_by(id, stack)) {
@@ -123,7 +123,7 @@ impl Verifier {
                     .get(&id)
                     .is_some_and(|traced| traced.interrupted)
                 {
-                    // It did not get as far as the stop of an execution, so that has failed.
+                    // It did not reach the stop of an execution, so that has failed.
                     self.traced.remove(&id);
                     sys::detach(thread);
                 } else {
@@ -135,7 +135,7 @@ impl Verifier {
         Stop::Done
     }
 
-    /// Looks at what is due; returns processes that execute something else than was judged.
+    /// Runs the checks that are due; returns processes that execute another program than the judged one.
     pub(super) fn look(&mut self) -> Vec<u32> {
         let now = Instant::now();
         for (thread, traced) in &mut self.traced {
@@ -164,7 +164,7 @@ impl Verifier {
         differ
     }
 
-    /// How long to wait for the next look; `None` when nothing is due.
+    /// Returns the time until the next check; `None` if nothing is due.
     pub(super) fn next_look(&self) -> Option<Duration> {
         if !self.untraced.is_empty() {
             return Some(LOOK_EVERY);

@@ -1,6 +1,6 @@
-//! The walk over the bytes behind [`Bundle::parse`]: each check of the form, forgiven or refused by one strictness.
+//! Parser behind [`Bundle::parse`]: each check of the form, tolerated or refused by the strictness.
 //!
-//! Form only: whether a signature holds is the business of [`crate::evidence`].
+//! It checks the form only; signatures are checked in [`crate::evidence`].
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use crate::wire::{
     VERSION,
 };
 
-/// Applies one strictness to everything that is found.
+/// Parser that applies one strictness to every problem.
 pub(super) struct Reader {
     pub(super) strictness: Strictness,
     pub(super) warnings: Vec<Reason>,
 }
 
-/// What the walk over the sections found.
+/// Result of the walk over the sections.
 #[derive(Default)]
 struct Found<'a> {
     known: [Option<&'a [u8]>; 6],
@@ -59,7 +59,7 @@ impl Reader {
         })
     }
 
-    /// Forgives or refuses, by the strictness.
+    /// Records a warning or fails, by the strictness.
     fn note(&mut self, reason: Reason, detail: impl fmt::Display) -> Result<(), Malformed> {
         if reason.is_warning() || self.strictness == Strictness::Lenient {
             if !self.warnings.contains(&reason) {
@@ -95,7 +95,7 @@ impl Reader {
         Ok(header)
     }
 
-    /// The bytes of the bundle, and those of them that hold sections.
+    /// Returns the bytes of the bundle, and those of them that hold sections.
     fn extent<'a>(
         &mut self,
         header: &Header,
@@ -181,7 +181,7 @@ impl Reader {
         tag: ExtensionTag,
         section: &Section<'a>,
     ) -> Result<(), Malformed> {
-        // Without our marker it is somebody else's section, skipped like every unknown one.
+        // Without our marker it is another program's section, skipped like every unknown one.
         let Some(value) = unmark(section.value) else {
             return Ok(());
         };
@@ -297,7 +297,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The Ed25519 signature must be the last section, so that it covers everything but the HMAC.
+    /// Checks the Ed25519 signature: it must be the last section, so that it covers everything but the HMAC.
     fn public_seal<'a>(
         &mut self,
         bytes: &'a [u8],

@@ -1,4 +1,4 @@
-//! A public key as other programs read it: PEM for OpenSSL, and a JWK.
+//! Export of a public key for other programs: PEM for OpenSSL, and a JWK.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

@@ -4,8 +4,8 @@
 //! <origin>\n<size, decimal>\n<root, base64>\n
 //! ```
 //!
-//! That is C2SP tlog-checkpoint without extension lines, which nobody could audit. There is one spelling of each
-//! checkpoint. Reading one from outside goes through [`note`](super::note), because an unsigned one proves nothing.
+//! That is C2SP tlog-checkpoint without extension lines, which could not be audited. There is one spelling of each
+//! checkpoint. A checkpoint from outside is parsed by [`note`](super::note), because an unsigned one proves nothing.
 
 use std::fmt;
 
@@ -17,21 +17,21 @@ use super::text;
 /// Longest origin, the limit of C2SP's cosignatures.
 pub const MAX_ORIGIN: usize = 255;
 
-/// Largest tree of which a checkpoint may speak. Beyond it the positions of tree nodes would not fit 64 bits.
+/// Size of the largest tree in a checkpoint. Beyond it the positions of tree nodes would not fit 64 bits.
 pub const MAX_SIZE: u64 = 1 << 62;
 
-/// The unique name of a log, also the name of the key that signs for it; best a URL without scheme.
+/// Unique name of a log, which is also the name of its signing key; best a URL without scheme.
 ///
-/// Visible ASCII without `+`. Since a space is impossible, no checkpoint begins like the other texts that the same
-/// key signs; since invisible and foreign letters are impossible, what is shown on a terminal is what was signed.
+/// Visible ASCII without `+`. Without spaces, no checkpoint begins like the other texts that the same key signs;
+/// without invisible and foreign letters, the text on a terminal is the text that was signed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin(String);
 
 impl Origin {
-    /// Checks a name.
+    /// Parses a name.
     ///
     /// # Errors
-    /// The name is empty, too long, or has a character that a signed note does not allow.
+    /// Fails if the name is empty, too long, or has a character that a signed note does not allow.
     pub fn parse(name: &str) -> Result<Self, BadOrigin> {
         if name.is_empty() {
             return Err(BadOrigin::Empty);
@@ -45,7 +45,7 @@ impl Origin {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -58,28 +58,28 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Why a text cannot name a log.
+/// Reason that a string cannot name a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadOrigin {
-    /// No text.
+    /// The string is empty.
     #[error("the origin is empty")]
     Empty,
     /// More than [`MAX_ORIGIN`] bytes.
     #[error("the origin has {bytes} bytes, at most {MAX_ORIGIN} are allowed")]
     TooLong {
-        /// How many there are.
+        /// Number of bytes.
         bytes: usize,
     },
     /// A space, a control character, a plus or a letter outside ASCII.
     #[error("the origin contains `{}`, only visible ASCII without `+` is allowed", .character.escape_default())]
     Character {
-        /// The first of them.
+        /// The first such character.
         character: char,
     },
 }
 
-/// Size and root of a log. Comes from a [`Ledger`](super::Ledger) or out of a verified note.
+/// Size and root of a log, from a [`Ledger`](super::Ledger) or a verified note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     pub(super) origin: Origin,
@@ -88,32 +88,32 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Which log.
+    /// Returns the name of the log.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// Number of leaves.
+    /// Returns the number of leaves.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The RFC 6962 root over these leaves.
+    /// Returns the RFC 6962 root over these leaves.
     #[must_use]
     pub fn root(&self) -> [u8; 32] {
         self.root
     }
 
-    /// The text that is signed, with its last newline.
+    /// Returns the text that is signed, with its last newline.
     #[must_use]
     pub fn to_text(&self) -> String {
         let root = text::encode(&self.root);
         format!("{}\n{}\n{root}\n", self.origin, self.size)
     }
 
-    /// Reads what [`Checkpoint::to_text`] wrote. Kept inside, because a text alone is no reason to believe it.
+    /// Parses the output of [`Checkpoint::to_text`]. Not public, because an unsigned text proves nothing.
     pub(super) fn from_text(text: &str) -> Result<Self, BadCheckpoint> {
         let mut lines = text.split('\n');
         let mut line = || lines.next().unwrap_or_default();
@@ -128,17 +128,17 @@ impl Checkpoint {
         Ok(Self { origin, size, root })
     }
 
-    /// The root in the form in which the tree crate checks proofs.
+    /// Returns the root in the form in which the tree crate checks proofs.
     pub(super) fn root_hash(&self) -> RootHash<Sha256> {
         RootHash::new(self.root.into(), self.size)
     }
 }
 
-/// Why the signed text is not a checkpoint.
+/// Reason that the signed text is not a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadCheckpoint {
-    /// Line 1.
+    /// Line 1 does not name a log.
     #[error("line 1 of the checkpoint does not name a log")]
     Origin(#[from] BadOrigin),
     /// Line 2 is not a plain decimal up to [`MAX_SIZE`].

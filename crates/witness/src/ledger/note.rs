@@ -1,4 +1,4 @@
-//! A checkpoint that somebody signed: a C2SP signed note.
+//! A signed checkpoint: a C2SP signed note.
 //!
 //! ```text
 //! <origin>\n<size>\n<root>\n
@@ -8,7 +8,7 @@
 //!
 //! The log signs with Ed25519 (type 1) over the text up to the empty line, under its origin as the key name; the key
 //! hash is the start of SHA-256(name, newline, 1, public key). Lines of other names are witnesses' cosignatures: they
-//! are carried along and not judged here. The name and the hash only say which key to try.
+//! are preserved but not checked here. The name and the hash only identify the key to try.
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ use super::checkpoint::{BadCheckpoint, Checkpoint, Origin};
 use super::text;
 use crate::key::{KeyId, PublicKey, SigningKey};
 
-/// Most bytes of a note that is read.
+/// Limit of bytes of a note.
 pub const MAX_NOTE: usize = 64 * 1024;
 
-/// Most signature lines of a note that is read; C2SP asks every reader for this many.
+/// Limit of signature lines of a note; C2SP requires every reader to accept this many.
 pub const MAX_SIGNATURES: usize = 16;
 
 /// The type byte of a plain Ed25519 signature.
@@ -29,7 +29,7 @@ const ED25519: u8 = 1;
 
 const DASH: &str = "\u{2014} ";
 
-/// A note that is well-formed. Who signed it, and whether that is true, is known after [`SignedCheckpoint::verify`].
+/// A well-formed note, whose signatures are checked by [`SignedCheckpoint::verify`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedCheckpoint {
     pub(super) claimed: Checkpoint,
@@ -58,10 +58,10 @@ impl SignedCheckpoint {
         }
     }
 
-    /// Reads a note. Limits come first, then the form; signatures are not looked at.
+    /// Parses a note. Limits come first, then the form; signatures are not checked.
     ///
     /// # Errors
-    /// The text is too large, not a note, or not the note of a checkpoint.
+    /// Fails if the text is too large, not a note, or not the note of a checkpoint.
     pub fn parse(note: &str) -> Result<Self, BadNote> {
         if note.len() > MAX_NOTE {
             return Err(BadNote::TooLong { bytes: note.len() });
@@ -84,18 +84,18 @@ impl SignedCheckpoint {
         })
     }
 
-    /// The note, byte for byte as it was read.
+    /// Returns the note, byte for byte as it was read.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.to_string()
     }
 
-    /// Checks the log's signatures against the keys that are believed.
+    /// Checks the log's signatures against the trusted keys.
     ///
     /// Any key may sign for any origin, so a caller who expects a certain log compares [`Checkpoint::origin`].
     ///
     /// # Errors
-    /// No believed key signed in the log's name, or one that did signed something else.
+    /// Fails if no trusted key signed in the log's name, or the signature of one does not fit.
     pub fn verify(&self, keys: &[PublicKey]) -> Result<Attested, Unverified> {
         let origin = self.claimed.origin.as_str();
         let text = self.claimed.to_text();
@@ -134,7 +134,7 @@ impl fmt::Display for SignedCheckpoint {
     }
 }
 
-/// Result of looking at one signature line of the log.
+/// Result of the check of one signature line of the log.
 enum Looked {
     NoKey,
     Good(KeyId),
@@ -157,7 +157,7 @@ impl Signature {
         })
     }
 
-    /// Two believed keys may share a hash of four bytes, so each that fits is tried.
+    /// Checks one signature. Two trusted keys may share a hash of four bytes, so each that fits is tried.
     fn look(&self, text: &[u8], keys: &[PublicKey]) -> Looked {
         let mut result = Looked::NoKey;
         let named = |key: &&PublicKey| key_hash(&self.name, key) == self.key_hash;
@@ -179,7 +179,7 @@ impl fmt::Display for Signature {
     }
 }
 
-/// A checkpoint for which believed keys vouch.
+/// A checkpoint signed by trusted keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attested {
     checkpoint: Checkpoint,
@@ -187,13 +187,13 @@ pub struct Attested {
 }
 
 impl Attested {
-    /// What was signed.
+    /// Returns the signed checkpoint.
     #[must_use]
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
     }
 
-    /// Who signed, each key once; never empty.
+    /// Returns the signers, each key once; never empty.
     #[must_use]
     pub fn signers(&self) -> &[KeyId] {
         &self.signers
@@ -211,7 +211,7 @@ pub fn sign_text(name: &Origin, text: &str, key: &SigningKey) -> String {
     format!("{text}\n{signature}\n")
 }
 
-/// Returns the text of a note that a believed key signed under a key name.
+/// Returns the text of a note that a trusted key signed under a key name.
 #[must_use]
 pub fn verified_text<'n>(note: &'n str, name: &Origin, keys: &[PublicKey]) -> Option<&'n str> {
     let end = note.rfind("\n\n")?;
@@ -224,7 +224,7 @@ pub fn verified_text<'n>(note: &'n str, name: &Origin, keys: &[PublicKey]) -> Op
     lines.any(is_good).then_some(text)
 }
 
-/// The public key in the text form that tools for signed notes take: `<name>+<key hash, hex>+<base64 of: 1, key>`.
+/// Returns the public key in the text form for tools of signed notes: `<name>+<key hash, hex>+<base64 of: 1, key>`.
 #[must_use]
 pub fn verifier_key(origin: &Origin, key: &PublicKey) -> String {
     let hash = u32::from_be_bytes(key_hash(origin.as_str(), key));
@@ -243,14 +243,14 @@ pub(super) fn key_hash(name: &str, key: &PublicKey) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// Why a text is not a signed checkpoint.
+/// Reason that a text is not a signed checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadNote {
     /// More than [`MAX_NOTE`] bytes.
     #[error("the note has {bytes} bytes, at most {MAX_NOTE} are read")]
     TooLong {
-        /// How many there are.
+        /// Number of bytes.
         bytes: usize,
     },
     /// No empty line, or nothing after it.
@@ -262,40 +262,40 @@ pub enum BadNote {
     /// More than [`MAX_SIGNATURES`] lines.
     #[error("the note has {count} signature lines, at most {MAX_SIGNATURES} are read")]
     TooManySignatures {
-        /// How many there are.
+        /// Number of lines.
         count: usize,
     },
-    /// What was signed is something else.
+    /// The signed text is not a checkpoint.
     #[error("the note is not signed over a checkpoint")]
     Text(#[from] BadCheckpoint),
     /// A line that is not dash, name and base64.
     #[error("signature line {number} of the note cannot be read")]
     Signature {
-        /// Which one, counted from 1.
+        /// Number of the line, counted from 1.
         number: usize,
     },
 }
 
-/// Why a note is not believed.
+/// Reason that a note is not trusted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unverified {
-    /// Signed in the log's name, by keys that are not believed here.
+    /// Signed in the log's name, by keys that are not trusted here.
     #[error("no key that is trusted here signed the checkpoint of `{origin}`")]
     UnknownKey {
-        /// Which log.
+        /// Name of the log.
         origin: Origin,
     },
-    /// A believed key is named, and its signature does not fit the text.
+    /// A trusted key is named, and its signature does not fit the text.
     #[error("the signature by key `{key}` does not fit the checkpoint")]
     BadSignature {
-        /// Which key.
+        /// The named key.
         key: KeyId,
     },
     /// No line is signed in the log's name.
     #[error("nobody signed the checkpoint in the name of `{origin}`")]
     NothingVerified {
-        /// Which log.
+        /// Name of the log.
         origin: Origin,
     },
 }

@@ -1,4 +1,4 @@
-//! Proofs that stand without the ledger: one leaf is in a log, or a log only grew since a checkpoint.
+//! Proofs that need no ledger: one leaf is in a log, or a log only grew since a checkpoint.
 //!
 //! ```text
 //! c2sp.org/tlog-proof@v1\n          old <size, decimal>\n
@@ -8,8 +8,8 @@
 //! <the signed checkpoint>
 //! ```
 //!
-//! The left one is C2SP tlog-proof without its `extra` line, which nothing would vouch for; the right one is what a
-//! C2SP witness takes before it cosigns. Hashes run from the leaf to the root as in RFC 6962, part 2.1.
+//! The left one is C2SP tlog-proof without its `extra` line, which no signature would cover; the right one is the
+//! request to a C2SP witness before it cosigns. Hashes run from the leaf to the root as in RFC 6962, part 2.1.
 
 use std::fmt;
 
@@ -21,15 +21,15 @@ use super::note::{Attested, BadNote, MAX_NOTE, SignedCheckpoint, Unverified};
 use super::{Consistency, Leaf, Ledger, empty_root, text};
 use crate::key::PublicKey;
 
-/// Most hashes of a proof that is read, more than any tree of 64-bit size needs.
+/// Limit of hashes of a proof, more than any tree of 64-bit size needs.
 pub const MAX_HASHES: usize = 63;
 
-/// Most bytes of a proof that is read: the note, and lines of at most 64 bytes before it.
+/// Limit of bytes of a proof: the note, and lines of at most 64 bytes before it.
 pub const MAX_PROOF: usize = MAX_NOTE + 64 * (MAX_HASHES + 3);
 
 const FIRST_LINE: &str = "c2sp.org/tlog-proof@v1";
 
-/// Shows that a leaf is in a log. Self-contained: a bundle, this text and the log's public key are enough.
+/// Proof that a leaf is in a log. Self-contained: a bundle, this text and the log's public key are enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InclusionProof {
     index: u64,
@@ -37,7 +37,7 @@ pub struct InclusionProof {
     signed: SignedCheckpoint,
 }
 
-/// Shows that a log contains an earlier checkpoint's leaves, unchanged and in order.
+/// Proof that a log contains an earlier checkpoint's leaves, unchanged and in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsistencyProof {
     old: u64,
@@ -48,10 +48,10 @@ pub struct ConsistencyProof {
 impl Ledger {
     /// Proves that the leaf at `index` is in the tree of `signed`, a checkpoint of this ledger.
     ///
-    /// For the newest checkpoint this costs O(log n); an older one's tree is built anew.
+    /// For the newest checkpoint this costs O(log n); for an older one the tree is rebuilt.
     ///
     /// # Errors
-    /// The checkpoint is not one of this ledger, or its tree does not reach to `index`.
+    /// Fails if the checkpoint is not one of this ledger, or its tree does not reach `index`.
     pub fn prove(
         &self,
         index: u64,
@@ -71,7 +71,7 @@ impl Ledger {
     /// Proves that the tree of `signed`, a checkpoint of this ledger, continues that of the first `old` leaves.
     ///
     /// # Errors
-    /// The checkpoint is not one of this ledger, or it has fewer than `old` leaves.
+    /// Fails if the checkpoint is not one of this ledger, or it has fewer than `old` leaves.
     pub fn prove_growth(
         &self,
         old: u64,
@@ -82,14 +82,14 @@ impl Ledger {
             .checked_sub(old)
             .ok_or(CannotProve::Smaller { old, size })?;
         let path = match usize::try_from(added) {
-            // Everything continues nothing, and C2SP wants no hashes for it.
+            // Every tree continues the empty one, and C2SP requires no hashes for it.
             Ok(added) if old > 0 => hashes(self.tree_at(size).prove_consistency(added).as_bytes()),
             _ => Vec::new(),
         };
         Ok(ConsistencyProof { old, path, signed })
     }
 
-    /// The size of a checkpoint that is one of this ledger's. Who signed it does not matter here.
+    /// Returns the size of a checkpoint of this ledger. Its signatures do not matter here.
     fn size_of(&self, signed: &SignedCheckpoint) -> Result<u64, CannotProve> {
         match self.compare(&signed.claimed) {
             found if found.holds() => Ok(signed.claimed.size),
@@ -99,7 +99,7 @@ impl Ledger {
 }
 
 impl InclusionProof {
-    /// A proof whose hashes were computed elsewhere; nothing is checked.
+    /// Creates a proof whose hashes were computed elsewhere, without any check.
     pub(super) fn of(index: u64, path: Vec<[u8; 32]>, signed: SignedCheckpoint) -> Self {
         Self {
             index,
@@ -108,10 +108,10 @@ impl InclusionProof {
         }
     }
 
-    /// Reads a proof. Limits come first, then the form; nothing is believed yet.
+    /// Parses a proof. Limits come first, then the form; nothing is verified yet.
     ///
     /// # Errors
-    /// The text is too large or not such a proof.
+    /// Fails if the text is too large or not such a proof.
     pub fn parse(proof: &str) -> Result<Self, BadProof> {
         let mut lines = Lines::new(proof)?;
         if lines.next() != Some(FIRST_LINE) {
@@ -127,16 +127,16 @@ impl InclusionProof {
         })
     }
 
-    /// The proof as a file, by custom with the ending `.tlog-proof`.
+    /// Returns the text of the proof, whose file ends with `.tlog-proof` by custom.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.to_string()
     }
 
-    /// Checks that a believed key signed a tree in which `leaf` lies, and says where.
+    /// Checks that a trusted key signed a tree that contains `leaf`, and returns its position.
     ///
     /// # Errors
-    /// The checkpoint is not believed, or the hashes do not lead from this leaf to its root.
+    /// Fails if the checkpoint is not trusted, or the hashes do not lead from this leaf to its root.
     pub fn verify(&self, leaf: &Leaf, keys: &[PublicKey]) -> Result<Included, NotProven> {
         let attested = self.signed.verify(keys)?;
         let path = merkle::InclusionProof::<Sha256>::try_from_bytes(self.path.concat());
@@ -160,15 +160,15 @@ impl fmt::Display for InclusionProof {
 }
 
 impl ConsistencyProof {
-    /// A proof whose hashes were computed elsewhere; nothing is checked.
+    /// Creates a proof whose hashes were computed elsewhere, without any check.
     pub(super) fn of(old: u64, path: Vec<[u8; 32]>, signed: SignedCheckpoint) -> Self {
         Self { old, path, signed }
     }
 
-    /// Reads a proof. Limits come first, then the form; nothing is believed yet.
+    /// Parses a proof. Limits come first, then the form; nothing is verified yet.
     ///
     /// # Errors
-    /// The text is too large or not such a proof.
+    /// Fails if the text is too large or not such a proof.
     pub fn parse(proof: &str) -> Result<Self, BadProof> {
         let mut lines = Lines::new(proof)?;
         let old = lines.number("old ").ok_or(BadProof::Old)?;
@@ -177,16 +177,16 @@ impl ConsistencyProof {
         Ok(Self { old, path, signed })
     }
 
-    /// The proof as the body of a witness's `add-checkpoint`.
+    /// Returns the proof as the body of a witness's `add-checkpoint`.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.to_string()
     }
 
-    /// Checks that a believed key signed a tree that continues `earlier`, and returns the newer checkpoint.
+    /// Checks that a trusted key signed a tree that continues `earlier`, and returns the newer checkpoint.
     ///
     /// # Errors
-    /// The newer checkpoint is not believed, is one of another log, or does not continue the earlier.
+    /// Fails if the newer checkpoint is not trusted, is one of another log, or does not continue the earlier.
     pub fn verify(&self, earlier: &Checkpoint, keys: &[PublicKey]) -> Result<Attested, NotProven> {
         let attested = self.signed.verify(keys)?;
         let later = attested.checkpoint();
@@ -205,7 +205,7 @@ impl ConsistencyProof {
 
     fn leads(&self, earlier: &Checkpoint, later: &Checkpoint) -> bool {
         if earlier.size == 0 {
-            // Everything continues nothing; only the root of nothing is fixed.
+            // Every tree continues the empty one; only the empty root is fixed.
             let sound = |point: &Checkpoint| point.size > 0 || point.root == empty_root();
             return sound(earlier) && sound(later) && self.path.is_empty();
         }
@@ -225,7 +225,7 @@ impl fmt::Display for ConsistencyProof {
     }
 }
 
-/// A leaf that was shown to be in a believed log.
+/// A leaf that was proved to be in a trusted log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Included {
     index: u64,
@@ -233,20 +233,20 @@ pub struct Included {
 }
 
 impl Included {
-    /// Where the leaf lies, counted from 0.
+    /// Returns the index of the leaf, counted from 0.
     #[must_use]
     pub fn index(&self) -> u64 {
         self.index
     }
 
-    /// The checkpoint whose tree it lies in.
+    /// Returns the checkpoint whose tree contains it.
     #[must_use]
     pub fn attested(&self) -> &Attested {
         &self.attested
     }
 }
 
-/// Takes a proof apart line by line; `rest` is the signed checkpoint in the end.
+/// Parser of a proof, line by line; `rest` is the signed checkpoint in the end.
 struct Lines<'a> {
     rest: &'a str,
 }
@@ -269,7 +269,7 @@ impl<'a> Lines<'a> {
         text::decimal(self.next()?.strip_prefix(label)?)
     }
 
-    /// Hashes up to and with the empty line.
+    /// Reads hashes up to and including the empty line.
     fn hashes(&mut self) -> Result<Vec<[u8; 32]>, BadProof> {
         let mut hashes = Vec::new();
         loop {
@@ -300,42 +300,42 @@ fn hashes(bytes: &[u8]) -> Vec<[u8; 32]> {
     bytes.as_chunks().0.to_vec()
 }
 
-/// Why a proof cannot be made.
+/// Reason that a proof cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CannotProve {
-    /// The checkpoint does not speak of this ledger.
+    /// The checkpoint is not one of this ledger.
     #[error("cannot prove with this checkpoint: {}", .0.explain())]
     OtherTree(Consistency),
     /// The checkpoint's tree ends before the leaf.
     #[error("there is no leaf `{index}` among the {size} of the checkpoint")]
     NoSuchLeaf {
-        /// Which leaf was asked for, counted from 0.
+        /// Index of the requested leaf, counted from 0.
         index: u64,
-        /// How many leaves the checkpoint has.
+        /// Number of leaves of the checkpoint.
         size: u64,
     },
     /// The checkpoint is older than the size from which it should have grown.
     #[error("a checkpoint of {size} leaves cannot continue one of `{old}`")]
     Smaller {
-        /// The size that was asked for.
+        /// Requested old size.
         old: u64,
-        /// How many leaves the checkpoint has.
+        /// Number of leaves of the checkpoint.
         size: u64,
     },
 }
 
-/// Why a text is not a proof.
+/// Reason that a text is not a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadProof {
     /// More than [`MAX_PROOF`] bytes.
     #[error("the proof has {bytes} bytes, at most {MAX_PROOF} are read")]
     TooLong {
-        /// How many there are.
+        /// Number of bytes.
         bytes: usize,
     },
-    /// The first line says that it is something else.
+    /// The first line names another format.
     #[error("the first line is not `{FIRST_LINE}`")]
     FirstLine,
     /// The second line is not `index` and a plain decimal.
@@ -347,34 +347,34 @@ pub enum BadProof {
     /// A line that is not the base64 of 32 bytes, or no empty line after the last.
     #[error("hash {number} of the proof cannot be read")]
     Hash {
-        /// Which one, counted from 1.
+        /// Number of the line, counted from 1.
         number: usize,
     },
     /// More than [`MAX_HASHES`] lines.
     #[error("the proof has more than {MAX_HASHES} hashes")]
     TooManyHashes,
-    /// What follows the hashes is not a signed checkpoint.
+    /// The text after the hashes is not a signed checkpoint.
     #[error("the proof does not end with a signed checkpoint")]
     Note(#[from] BadNote),
 }
 
-/// Why a proof does not convince.
+/// Reason that a proof fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotProven {
-    /// Nobody who is believed vouches for the tree.
+    /// No trusted key signed the checkpoint.
     #[error("the proof's checkpoint is not believed")]
     Checkpoint(#[from] Unverified),
-    /// Another leaf, another place, another tree, or damage; the hashes cannot tell which.
+    /// Another leaf, another index, another tree, or damage; the hashes do not tell which.
     #[error("the proof's hashes do not lead to the signed root")]
     Path,
-    /// The two checkpoints bear different names.
+    /// The two checkpoints have different names.
     #[error("the proof speaks of another log")]
     OtherLog,
     /// The proof starts from a checkpoint of another size.
     #[error("the proof starts from a checkpoint of `{old}` leaves, which is not the one given")]
     OtherSize {
-        /// The size from which it starts.
+        /// Size from which it starts.
         old: u64,
     },
 }

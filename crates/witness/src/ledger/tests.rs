@@ -1,5 +1,5 @@
-//! The ledger against three judges: published RFC 6962 vectors and a second implementation, text that is nearly
-//! right, and random histories.
+//! The ledger against published RFC 6962 vectors and a second implementation, against malformed text, and against
+//! random histories.
 
 mod forms;
 mod history;
@@ -36,14 +36,14 @@ fn sign(ledger: &Ledger) -> SignedCheckpoint {
     SignedCheckpoint::sign(&ledger.checkpoint(), &key())
 }
 
-/// What a reader who believes [`key`] says about a note.
+/// Returns the verdict on a note of a reader who trusts [`key`].
 fn read_note(note: &str) -> Result<Attested, String> {
     let signed = SignedCheckpoint::parse(note).map_err(|error| format!("{error:?}"))?;
     let keys = [key().public()];
     signed.verify(&keys).map_err(|error| format!("{error:?}"))
 }
 
-/// A checkpoint that no ledger of ours could have made.
+/// Returns a checkpoint that none of our ledgers could have made.
 fn forged(size: u64, root: [u8; 32]) -> SignedCheckpoint {
     let origin = origin();
     SignedCheckpoint::sign(&Checkpoint { origin, size, root }, &key())

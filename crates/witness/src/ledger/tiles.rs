@@ -1,7 +1,7 @@
-//! The tree of a ledger that is not in memory: hashes come from tiles, of which only those at the right edge ever change.
+//! Tree of a ledger that is not in memory: hashes come from tiles, of which only those at the right edge ever change.
 //!
-//! A tile of level `L` and index `N` holds up to 256 hashes: those of the complete subtrees of `256^L` leaves that begin
-//! at `256 * N`, as in C2SP tlog-tiles. Appending needs the last tile of each level, a proof a few tiles more.
+//! A tile of level `L` and index `N` holds up to 256 hashes: those of the complete subtrees of `256^L` leaves that
+//! begin at `256 * N`, as in C2SP tlog-tiles. Appending needs the last tile of each level, a proof a few tiles more.
 
 use std::collections::BTreeMap;
 
@@ -13,31 +13,31 @@ use super::empty_root;
 use super::note::SignedCheckpoint;
 use super::proof::{ConsistencyProof, InclusionProof};
 
-/// Hashes of a full tile.
+/// Number of hashes of a full tile.
 const WIDTH: u64 = 256;
-/// Levels of the tree within a tile.
+/// Number of levels of the tree within a tile.
 const HEIGHT: u32 = 8;
-/// Highest level of a tile in any tree that a checkpoint may speak of.
+/// Highest level of a tile in any tree of a checkpoint.
 const LEVELS: u8 = 7;
 
-/// Which tile.
+/// Identity of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TileId {
-    /// Its level, from 0 at the leaves.
+    /// Level, from 0 at the leaves.
     pub level: u8,
-    /// Its place in the level, from 0.
+    /// Index in the level, from 0.
     pub index: u64,
 }
 
-/// The hashes of a tile, from the left.
+/// Hashes of a tile, from the left.
 pub type Tile = Vec<[u8; 32]>;
 
-/// A tile that was needed and not at hand.
+/// A tile that was needed and not loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("tile {} of level {} is missing", .0.index, .0.level)]
 pub struct Missing(pub TileId);
 
-/// A tree of so many leaves, with the tiles that are at hand.
+/// A tree of a given size, with its loaded tiles.
 #[derive(Clone, Debug, Default)]
 pub struct TiledTree {
     size: u64,
@@ -46,7 +46,7 @@ pub struct TiledTree {
 }
 
 impl TiledTree {
-    /// A tree of so many leaves, with no tile at hand.
+    /// Creates a tree of this many leaves, without any tile.
     #[must_use]
     pub fn of_size(size: u64) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl TiledTree {
         }
     }
 
-    /// The tiles that hold the right edge of a tree: what an append needs.
+    /// Returns the tiles of a tree's right edge, which an append needs.
     #[must_use]
     pub fn edge(size: u64) -> Vec<TileId> {
         let mut edge = Vec::new();
@@ -73,7 +73,7 @@ impl TiledTree {
         edge
     }
 
-    /// Puts a tile at hand. More hashes than a tile of this tree has are cut off.
+    /// Adds a tile. More hashes than a tile of this tree has are cut off.
     pub fn insert(&mut self, id: TileId, mut tile: Tile) {
         let shift = HEIGHT.saturating_mul(u32::from(id.level));
         let hashes = self.size.checked_shr(shift).unwrap_or(0);
@@ -84,16 +84,16 @@ impl TiledTree {
         self.tiles.insert(id, tile);
     }
 
-    /// Number of leaves.
+    /// Returns the number of leaves.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Appends a leaf. The tiles of the edge must be at hand.
+    /// Appends a leaf. The tiles of the edge must be loaded.
     ///
     /// # Errors
-    /// One of them is not; the tree is then not to be used any more.
+    /// Fails if one of them is missing; the tree must then not be used any more.
     pub fn push(&mut self, leaf: &Leaf) -> Result<(), Missing> {
         let mut hash: [u8; 32] = Sha256::new()
             .chain_update([0])
@@ -129,10 +129,10 @@ impl TiledTree {
         changed.into_keys().map(tile).collect()
     }
 
-    /// The root.
+    /// Returns the root.
     ///
     /// # Errors
-    /// A tile is not at hand.
+    /// Fails if a tile is missing.
     pub fn root(&self) -> Result<[u8; 32], Missing> {
         match self.size {
             0 => Ok(empty_root()),
@@ -140,10 +140,10 @@ impl TiledTree {
         }
     }
 
-    /// What there is to sign.
+    /// Returns the checkpoint, for signing.
     ///
     /// # Errors
-    /// A tile is not at hand.
+    /// Fails if a tile is missing.
     pub fn checkpoint(&self, origin: &Origin) -> Result<Checkpoint, Missing> {
         Ok(Checkpoint {
             origin: origin.clone(),
@@ -155,7 +155,7 @@ impl TiledTree {
     /// Proves a leaf in the tree of a checkpoint that the caller signed over this tree.
     ///
     /// # Errors
-    /// A tile is not at hand.
+    /// Fails if a tile is missing.
     pub fn prove(&self, index: u64, signed: &SignedCheckpoint) -> Result<InclusionProof, Missing> {
         let mut path = Vec::new();
         self.path(index, 0, self.size, &mut path)?;
@@ -165,7 +165,7 @@ impl TiledTree {
     /// Proves that this tree continues its first `old` leaves.
     ///
     /// # Errors
-    /// A tile is not at hand.
+    /// Fails if a tile is missing.
     pub fn prove_growth(
         &self,
         old: u64,
@@ -178,7 +178,8 @@ impl TiledTree {
         Ok(ConsistencyProof::of(old, path, signed.clone()))
     }
 
-    /// The path of RFC 6962, part 2.1.1, from the leaf up, in the subtree of the leaves from `start` to `end`.
+    /// Appends the path of RFC 6962, part 2.1.1, from the leaf up, in the subtree of the leaves from `start` to
+    /// `end`.
     fn path(&self, index: u64, start: u64, end: u64, path: &mut Tile) -> Result<(), Missing> {
         if end.saturating_sub(start) < 2 {
             return Ok(());
@@ -194,7 +195,7 @@ impl TiledTree {
         Ok(())
     }
 
-    /// The proof of RFC 6962, part 2.1.2.
+    /// Appends the proof of RFC 6962, part 2.1.2.
     fn growth(
         &self,
         old: u64,
@@ -221,7 +222,7 @@ impl TiledTree {
         Ok(())
     }
 
-    /// The hash of the subtree over some leaves, of which there is at least one.
+    /// Returns the hash of the subtree over a range of leaves, which is not empty.
     fn hash(&self, start: u64, end: u64) -> Result<[u8; 32], Missing> {
         let count = end.saturating_sub(start);
         if count.is_power_of_two() && start.is_multiple_of(count) {
@@ -231,7 +232,7 @@ impl TiledTree {
         Ok(node(&self.hash(start, middle)?, &self.hash(middle, end)?))
     }
 
-    /// The hash of a complete subtree of `2^height` leaves.
+    /// Returns the hash of a complete subtree of `2^height` leaves.
     fn complete(&self, start: u64, height: u32) -> Result<[u8; 32], Missing> {
         let level = u8::try_from(height / HEIGHT).unwrap_or(u8::MAX);
         let first = start >> (HEIGHT * u32::from(level));
@@ -247,13 +248,13 @@ impl TiledTree {
     }
 }
 
-/// The largest power of two below a number above one.
+/// Returns the largest power of two below a number above one.
 fn split(count: u64) -> u64 {
     let half = count.next_power_of_two() / 2;
     half.max(1)
 }
 
-/// The hash over a power of two of hashes.
+/// Returns the hash over a power of two of hashes.
 fn subtree(hashes: &[[u8; 32]]) -> [u8; 32] {
     match hashes {
         [] => empty_root(),

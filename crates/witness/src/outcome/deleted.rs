@@ -1,8 +1,8 @@
-//! Which failed tests a diff removes.
+//! Failed tests that a diff removes.
 //!
-//! A test is removed when a removed line defines it and no added line does, or when the file that its name begins with
-//! is gone or defines it no more. The first is read from the text of the diff, so a test that never was in the base commit
-//! is noticed by its file alone.
+//! A test is removed when a removed line defines it and no added line does, or when the file that its name begins
+//! with is gone or no longer defines it. The first is read from the text of the diff, so a test that was never in the
+//! base commit is found by its file alone.
 
 use memchr::memmem;
 
@@ -10,7 +10,7 @@ use super::{Judged, Run};
 use crate::replay::{DiffPart, diff_lines};
 use testlog::Runner;
 
-/// Words that stand before the name of a function in a definition.
+/// Words before the name of a function in a definition.
 const DEFINES: [&[u8]; 8] = [
     b"def",
     b"fn",
@@ -22,8 +22,8 @@ const DEFINES: [&[u8]; 8] = [
     b"class",
 ];
 
-/// Returns the names of the failed tests that are gone. `read` gives the content of a file, by the directory of the run
-/// and the path that the log names.
+/// Returns the names of the failed tests that are gone. `read` returns the content of a file, by the directory of the
+/// run and the path in the log.
 #[must_use]
 pub fn tests(
     runs: &[(Run, Judged)],
@@ -56,16 +56,16 @@ pub fn tests(
     gone.map(|(_, name, _)| name.to_owned()).collect()
 }
 
-/// The file that the name of a test begins with.
+/// Returns the file that the name of a test begins with.
 fn file(runner: Runner, name: &str) -> Option<&str> {
     let (file, _) = name.split_once("::")?;
     (runner == Runner::Pytest && file.ends_with(".py")).then_some(file)
 }
 
-/// Returns `true` if a file does not define a test any more. One that a class has from another may be defined elsewhere.
+/// Returns `true` if a file no longer defines a test. An inherited test of a class may be defined elsewhere.
 fn lacks(text: &[u8], name: &str, own: &[u8]) -> bool {
     let lines = || text.split(|byte| *byte == b'\n');
-    // Decorators make `test_a_0` and `test_a_1` of `test_a`.
+    // Decorators generate `test_a_0` and `test_a_1` from `test_a`.
     let is_own = |line: &[u8]| {
         let is_made = |end: &usize| {
             own.get(*end) == Some(&b'_') && own.get(..*end).is_some_and(|own| defines(line, own))
@@ -102,7 +102,7 @@ fn definition(runner: Runner, name: &str) -> &str {
             .min_by_key(|own| own.len())
             .unwrap_or(name),
     };
-    // The parameters of a test stand in brackets.
+    // The parameters of a test are in brackets.
     own.split('[').next().unwrap_or(own).trim()
 }
 

@@ -1,38 +1,38 @@
-//! Which tests a run counts for, and which failures a later run lifts.
+//! Tests that a run counts for, and failures that a later run clears.
 //!
-//! A failed test is lifted by a later run that passes and includes it. Where a log names the passed tests, the names
-//! decide. Where it does not, the later command has to select the test by the same words or wider ones, in the same
-//! directory, with the same settings of the runner, and to have run no fewer tests and skipped no more.
+//! A failed test is cleared by a later run that passes and includes it. If a log names the passed tests, the names
+//! decide. If not, the later command must select the test by the same arguments or wider ones, in the same directory,
+//! with the same settings of the runner, and must have run no fewer tests and skipped no more.
 
 use super::{Credit, Judged, Run, RunEnd};
 use testlog::{Failure, Reading, Runner};
 
-/// Which tests a command selects.
+/// Tests that a command selects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
     /// The program that runs the tests.
     pub program: String,
-    /// The program finds the tests itself, so that without narrowing it runs them all.
+    /// Set if the program finds the tests itself, so that it runs them all unless narrowed.
     pub is_direct: bool,
-    /// It runs the tests of all packages below its folder.
+    /// Set if it runs the tests of all packages below its directory.
     pub is_recursive: bool,
-    /// It ends at the first failure.
+    /// Set if it ends at the first failure.
     pub stops_early: bool,
-    /// Names are compared whole.
+    /// Set if names are compared as a whole.
     pub is_exact: bool,
-    /// The real directory in which it runs.
+    /// Real path of the working directory.
     pub folder: String,
-    /// Files, folders and names, any of which is run; empty for all.
+    /// Files, directories and names, any of which is run; empty for all.
     pub places: Vec<String>,
-    /// Options and values that narrow the selection, all of which hold.
+    /// Options and values that narrow the selection, all of which apply.
     pub filters: Vec<(String, String)>,
     /// Options that widen it.
     pub widened: Vec<String>,
-    /// A part of it is only known at run time.
+    /// Set if a part of it is only known at run time.
     pub is_unclear: bool,
 }
 
-/// Options whose value is compared with the names of tests.
+/// Options whose value is matched against the names of tests.
 const BY_NAME: [&str; 14] = [
     "-k",
     "-t",
@@ -50,15 +50,15 @@ const BY_NAME: [&str; 14] = [
     "-n",
 ];
 
-/// Characters with which a pattern may select less than what contains it.
+/// Characters that may make a pattern select less than its text suggests.
 const SPECIAL: [char; 11] = ['*', '?', '[', ']', '(', ')', '{', '}', '+', '\\', '~'];
 
-/// Whether a run may lift a failure that it does not name when the settings of the runner changed in between.
+/// Rule for a run that does not name a failure: the settings of the runner that it needs to clear it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setup {
-    /// Whatever the settings were.
+    /// Any settings.
     Any,
-    /// Only with the same ones.
+    /// Only the same settings.
     Same,
 }
 
@@ -68,7 +68,8 @@ impl Setup {
     }
 }
 
-/// Returns the places of the runs that failed and that no later run lifts. `deleted` are tests that the task removed.
+/// Returns the indices of the runs that failed and that no later run clears. `deleted` are tests that the task
+/// removed.
 pub(super) fn failing(runs: &[(Run, Judged)], deleted: &[String], setup: Setup) -> Vec<usize> {
     let is_left = |place: &usize| {
         let Some((failed, later)) = runs.get(*place..).and_then(<[_]>::split_first) else {
@@ -93,7 +94,7 @@ fn is_lifted(
     };
     let is_shown = |failure: &Failure| later.iter().any(|one| shows(one, failed, failure));
     let mut failures = reading.failures.iter();
-    // Without its name among the passed ones, a run cannot have included a test that is gone.
+    // A run that does not name the test as passed cannot have included a test that is gone.
     if failures.any(|failure| deleted.contains(&failure.name) && !is_shown(failure)) {
         return false;
     }
@@ -117,7 +118,7 @@ pub(super) fn are_narrower(runs: &[(Run, Judged)], places: &[usize]) -> bool {
     chosen.all(is_narrower)
 }
 
-/// Returns `true` if a run selects all tests that another one selects, by its words.
+/// Returns `true` if a run selects all tests that another one selects, by its arguments.
 fn is_as_wide(wide: &(Run, Judged), other: &(Run, Judged)) -> bool {
     let (new, old) = (&wide.0.scope, &other.0.scope);
     let is_whole = new.places.is_empty() && new.filters.is_empty();
@@ -126,7 +127,7 @@ fn is_as_wide(wide: &(Run, Judged), other: &(Run, Judged)) -> bool {
     if new.is_unclear || !is_above || !widens(new, old) {
         return false;
     }
-    // Another command that seems to run everything has to have run as much.
+    // Another command that seems to run everything must have run as many tests.
     if is_whole && (new.is_direct || ran(wide) >= ran(other)) {
         return new.is_recursive || !old.is_recursive;
     }
@@ -157,18 +158,19 @@ fn covers(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
             .all(|filter| old.filters.contains(filter));
         return filters && covers_places(later, old);
     }
-    // Another command that seems to run everything has to have run as much.
+    // Another command that seems to run everything must have run as many tests.
     let is_whole = new.places.is_empty() && new.filters.is_empty();
     is_whole && (new.is_direct || ran(later) >= ran(failed))
 }
 
-/// Returns `true` if the passing run `later` names this test among the passed ones and cannot mean another of that name.
+/// Returns `true` if the passing run `later` names this test among the passed ones and cannot mean another of that
+/// name.
 fn shows(later: &(Run, Judged), failed: &(Run, Judged), failure: &Failure) -> bool {
     let (new, old) = (&later.0.scope, &failed.0.scope);
     let Some(reading) = &later.1.reading else {
         return false;
     };
-    // Names of the others hold neither the file nor the package.
+    // Names of the other runners contain neither the file nor the package.
     let is_unique = matches!(
         reading.runner,
         Runner::Pytest | Runner::Nextest | Runner::Unittest | Runner::JunitXml
@@ -182,7 +184,8 @@ fn shows(later: &(Run, Judged), failed: &(Run, Judged), failure: &Failure) -> bo
         && has_passed(reading, &failure.name)
 }
 
-/// Names of tests that `unittest discover` finds in a folder do not hold the folder.
+/// Returns `true` if the names of both runs begin alike: the names of tests that `unittest discover` finds in a
+/// directory do not contain the directory.
 fn begins_alike(new: &Scope, old: &Scope) -> bool {
     let is_found = new.places.iter().any(|place| place == "discover");
     !is_found
@@ -213,7 +216,7 @@ fn selects(later: &(Run, Judged), failed: &(Run, Judged), failure: &Failure) -> 
     });
     let is_meant = |place: &String| match reading.runner {
         Runner::Pytest => is_below(&failure.name, place),
-        // Its places are packages, which its names do not tell.
+        // Its arguments are packages, which its names do not contain.
         Runner::GoTest => false,
         _ => matches(place, &failure.name, new.is_exact),
     };
@@ -228,7 +231,7 @@ fn selects(later: &(Run, Judged), failed: &(Run, Judged), failure: &Failure) -> 
         && (is_narrower || !lost_tests(later, failed))
 }
 
-/// Returns `true` if the places of the new run hold all those of the old one.
+/// Returns `true` if the places of the new run contain all those of the old one.
 fn covers_places(later: &(Run, Judged), old: &Scope) -> bool {
     let new = &later.0.scope;
     if new.places.is_empty() {
@@ -245,8 +248,8 @@ fn covers_places(later: &(Run, Judged), old: &Scope) -> bool {
     !old.places.is_empty() && !old.is_unclear && old.places.iter().all(is_within)
 }
 
-/// Returns `true` if the later run has fewer tests than the failed one, skips more, or names all of them, or all packages,
-/// without a failed one: a test was deleted, renamed or skipped.
+/// Returns `true` if the later run has fewer tests than the failed one, skips more, or names all of them, or all
+/// packages, without a failed one: a test was deleted, renamed or skipped.
 fn lost_tests(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
     let (Some(new), Some(old)) = (&later.1.reading, &failed.1.reading) else {
         return false;
@@ -265,7 +268,7 @@ fn skips_more(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
     pair.is_some_and(|(new, old)| counts_tests(new) && new.skipped > old.skipped)
 }
 
-/// Returns `false` for runners that count packages, or nothing when all is well.
+/// Returns `false` for runners that count packages, or print nothing on success.
 fn counts_tests(reading: &Reading) -> bool {
     !matches!(reading.runner, Runner::GoTest | Runner::Gradle)
 }
@@ -296,8 +299,8 @@ fn has_passed(reading: &Reading, name: &str) -> bool {
     }
 }
 
-/// Whether `later` passed with the same runner. A failure that was only seen by the exit code is lifted by the same
-/// program when it exits well.
+/// Returns `true` if `later` passed with the same runner. A failure that was only seen by the exit code is cleared by
+/// the same program when it succeeds.
 fn is_same_kind(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
     match (runner(later), runner(failed)) {
         (Some(new), Some(old)) => new == old && later.1.end == RunEnd::Passed,
@@ -324,19 +327,19 @@ fn ran(run: &(Run, Judged)) -> u64 {
     run.1.reading.as_ref().map_or(0, Reading::ran)
 }
 
-/// Whether everything that widened the old selection widens the new one.
+/// Returns `true` if every option that widened the old selection widens the new one.
 fn widens(new: &Scope, old: &Scope) -> bool {
     old.widened
         .iter()
         .all(|option| new.widened.contains(option))
 }
 
-/// Returns `true` if a directory is `wide` or lies below it.
+/// Returns `true` if a directory is `wide` or below it.
 fn is_in_folder(folder: &str, wide: &str) -> bool {
     std::path::Path::new(folder).starts_with(wide)
 }
 
-/// Returns `true` if the packages of `place` are among those of `wide`: `a/...` holds `a`, `a/b` and `a/b/...`.
+/// Returns `true` if the packages of `place` are among those of `wide`: `a/...` contains `a`, `a/b` and `a/b/...`.
 fn is_in_package(place: &str, wide: &str) -> bool {
     match wide.strip_suffix("...") {
         Some(wide) => is_below(place.trim_end_matches("..."), wide),
@@ -344,7 +347,7 @@ fn is_in_package(place: &str, wide: &str) -> bool {
     }
 }
 
-/// Whether `place` is `wide` or lies in it: a file in a folder, a test in a file, a case of a test.
+/// Returns `true` if `place` is `wide` or inside it: a file in a directory, a test in a file, a case of a test.
 fn is_below(place: &str, wide: &str) -> bool {
     let wide = wide.trim_end_matches('/');
     let rest = place.strip_prefix(wide);
@@ -353,7 +356,7 @@ fn is_below(place: &str, wide: &str) -> bool {
     })
 }
 
-/// Whether a pattern selects a name. Alternatives are divided by `|` or ` or `; one with a meaning that is not
+/// Returns `true` if a pattern selects a name. Alternatives are separated by `|` or ` or `; one that is not
 /// understood selects nothing.
 fn matches(pattern: &str, name: &str, is_exact: bool) -> bool {
     let mut alternatives = pattern.split('|').flat_map(|part| part.split(" or "));
@@ -368,7 +371,7 @@ fn matches(pattern: &str, name: &str, is_exact: bool) -> bool {
         if plain.is_empty() || is_special || is_spoken {
             return false;
         }
-        // nextest puts the binary in front of the name.
+        // nextest prints the binary before the name.
         let whole = name == plain || name.rsplit(' ').next() == Some(plain);
         whole || anchored.is_none() && !is_exact && name.contains(plain)
     })

@@ -1,4 +1,4 @@
-//! The rules, on runs with short logs.
+//! The rules of outcomes, on runs with short logs.
 
 use super::*;
 
@@ -182,7 +182,7 @@ fn a_run_that_stopped_early_is_covered_only_as_a_whole() {
     assert_eq!(whole, Some(Tests::Passed));
 }
 
-/// A log of `pytest -v`: the tests by name, each with its verdict.
+/// Returns a log of `pytest -v`: the tests by name, each with its verdict.
 fn verbose(tests: &[(&str, &str)]) -> String {
     let mut log = "============ test session starts ============\n".to_owned();
     let count = |wanted: &str| {
@@ -533,7 +533,7 @@ fn other_settings_of_the_runner_lift_a_failure_only_by_its_name() {
         let found = tests(vec![with("one", failed, 1), with(setup, output, 0)]);
         assert_eq!(found, Some(expected), "{setup} {output}");
     }
-    // A run with the old settings settles it.
+    // A run with the old settings resolves it.
     let runs = vec![
         with("one", failed, 1),
         with("two", quiet, 0),
@@ -605,7 +605,7 @@ fn tests_pass_as_widely_as_they_ran_before() {
             Tests::PassedNarrower,
         ),
         (places(&["t.py"]), places(&["t.py", "u.py"]), Tests::Passed),
-        // Neither holds the other.
+        // Neither contains the other.
         (places(&["t.py"]), places(&["u.py"]), Tests::Passed),
         (filter("FOO=1", ""), filter("FOO=1", ""), Tests::Passed),
     ] {

@@ -1,19 +1,19 @@
-//! Whether a capability counts as proved: the four criteria, enough tasks, one policy, and evidence that holds.
+//! Acceptance of a capability as proved: the four criteria, enough tasks, one policy, and evidence that holds.
 
 use super::{Report, Scorecard};
 
-/// What the metrics are compared with. The defaults are those of the format's documents.
+/// Thresholds of the metrics. The defaults are those of the format's documents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// Fewest tasks.
+    /// Least number of tasks.
     pub min_tasks: u32,
     /// Least share of solved tasks.
     pub min_solve_rate: f64,
-    /// Most breaches of policy.
+    /// Largest number of breaches of policy.
     pub max_policy_violations: u32,
     /// Least share of solved tasks with complete evidence.
     pub min_evidence_coverage: f64,
-    /// Least share of rollbacks that were correct.
+    /// Least share of correct rollbacks.
     pub min_rollback_correctness: f64,
 }
 
@@ -29,25 +29,25 @@ impl Default for Thresholds {
     }
 }
 
-/// One acceptance criterion and what became of it.
+/// One acceptance criterion with its result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Criterion {
-    /// Metric that is looked at.
+    /// Name of the metric.
     pub metric: &'static str,
-    /// Its value.
+    /// Value of the metric.
     pub value: f64,
     /// `>=` or `==`.
     pub relation: &'static str,
-    /// What it is compared with.
+    /// Threshold of the metric.
     pub threshold: f64,
-    /// There was something to measure: tasks, solved tasks, rollbacks.
+    /// Set if there was something to measure: tasks, solved tasks, rollbacks.
     pub is_measured: bool,
-    /// Whether it holds.
+    /// Set if the criterion holds.
     pub holds: bool,
 }
 
 impl Criterion {
-    /// Stable name of what became of it, as used in JSON.
+    /// Returns the stable name of the result for JSON.
     #[must_use]
     pub fn verdict(&self) -> &'static str {
         match (self.holds, self.is_measured) {
@@ -69,20 +69,20 @@ impl Criterion {
     }
 }
 
-/// Why a capability does not count as proved.
+/// Reason that a capability does not count as proved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// Stable name, as used in JSON.
+    /// Stable name for JSON.
     pub code: &'static str,
     /// One sentence for people.
     pub text: String,
 }
 
 impl Reason {
-    /// Not enough tasks yet; alone, it is no failure.
+    /// Code for too few tasks; alone, it is not a failure.
     pub const TASKS: &'static str = "tasks";
 
-    /// Names the reason.
+    /// Creates a reason.
     #[must_use]
     pub fn new(code: &'static str, text: impl Into<String>) -> Self {
         Self {
@@ -92,34 +92,34 @@ impl Reason {
     }
 }
 
-/// How a scorecard stands against its thresholds.
+/// Result of a scorecard against its thresholds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Acceptance {
     /// The four criteria.
     pub criteria: [Criterion; 4],
-    /// Everything that speaks against it; empty when it is accepted.
+    /// All reasons against acceptance; empty if it is accepted.
     pub reasons: Vec<Reason>,
 }
 
-/// In one word.
+/// Result in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Everything holds.
     Accepted,
-    /// Nothing fails; tasks are missing.
+    /// Nothing fails, but tasks are missing.
     NotYet,
     /// Something fails.
     NotAccepted,
 }
 
 impl Acceptance {
-    /// Whether nothing speaks against it.
+    /// Returns `true` if there is no reason against acceptance.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.reasons.is_empty()
     }
 
-    /// In one word.
+    /// Returns the result in one word.
     #[must_use]
     pub fn standing(&self) -> Standing {
         if self.is_accepted() {
@@ -133,7 +133,8 @@ impl Acceptance {
 }
 
 impl Report {
-    /// Compares with the thresholds. `outside` is what the caller found beside the bundles, above all in the ledger.
+    /// Compares the metrics with the thresholds. `outside` are reasons that the caller found outside of the bundles,
+    /// above all in the ledger.
     #[must_use]
     pub fn acceptance(&self, thresholds: &Thresholds, outside: Vec<Reason>) -> Acceptance {
         let criteria = self.all.criteria(thresholds);
@@ -197,7 +198,7 @@ fn failing(criterion: &Criterion) -> Reason {
 }
 
 impl Scorecard {
-    /// The four criteria under which a capability counts as proved.
+    /// Returns the four criteria under which a capability counts as proved.
     fn criteria(&self, thresholds: &Thresholds) -> [Criterion; 4] {
         // Divided again in double precision: then 60 of 100 is the same number as the text `0.60`.
         let solve_rate = match self.total_tasks {

@@ -1,4 +1,4 @@
-//! Adds rows up of which each is known to be the only one of its task; nothing of them is kept but the latencies.
+//! Sums rows, each of which is known to be the only one of its task; only the latencies are kept.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::{Report, Row, Tally};
 /// Running sums for a [`Report`].
 #[derive(Clone, Debug, Default)]
 pub struct Adder {
-    /// Counts sessions that attempted no task as well.
+    /// Set if sessions that attempted no task count as well.
     all: bool,
     report: Report,
     total: Tally,
@@ -15,7 +15,7 @@ pub struct Adder {
 }
 
 impl Adder {
-    /// Starts empty; `all` counts sessions that attempted no task as well.
+    /// Creates an empty sum; `all` counts sessions that attempted no task as well.
     #[must_use]
     pub fn new(all: bool) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Adder {
         }
     }
 
-    /// The metrics of everything that was added.
+    /// Returns the metrics of all rows.
     #[must_use]
     pub fn finish(self) -> Report {
         let groups = self.groups.into_iter();

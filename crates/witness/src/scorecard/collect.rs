@@ -1,4 +1,4 @@
-//! Collects bundles, the newest per task, and remembers little of each, so that memory stays flat.
+//! Collects bundles, the newest per task, and keeps little of each, so that memory stays flat.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -9,20 +9,20 @@ use crate::wire::TaskId;
 
 use super::{Row, Scorecard, Tally, Wanted, count};
 
-/// When a bundle was made, and by what the newer of two bundles of one task and one time is found: the later leaf of
-/// the ledger, else the larger signature. No file name plays a part.
+/// Age of a bundle. Of two bundles of one task and one time, the newer one has the later leaf of the ledger, else the
+/// larger signature. File names do not matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age {
-    /// Nanoseconds since 1970, as in the header.
+    /// Time of creation in nanoseconds since 1970, as in the header.
     pub created_ns: u64,
     /// Index in the ledger; `None` sorts before every leaf.
     pub leaf: Option<u64>,
-    /// See [`Age::signature_of`].
+    /// End of the signature; see [`Age::signature_of`].
     pub signature: u64,
 }
 
 impl Age {
-    /// Returns the last eight bytes of a bundle, which are the end of its signature when it is signed.
+    /// Returns the last eight bytes of a bundle, which are the end of its signature if it is signed.
     #[must_use]
     pub fn signature_of(bytes: &[u8]) -> u64 {
         bytes.last_chunk().copied().map_or(0, u64::from_be_bytes)
@@ -37,7 +37,7 @@ impl Age {
     }
 }
 
-/// Collects bundles.
+/// Collector of bundles.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     wanted: Wanted,
@@ -57,7 +57,8 @@ struct Kept {
 }
 
 impl Kept {
-    /// Signed evidence stands before claims, and an attempt before a session that was none, however new those are.
+    /// Returns the rank: signed evidence before claims, and an attempt before a session without one, however new
+    /// those are.
     fn rank(&self) -> (bool, bool, Age) {
         (self.verified, self.row.is_task, self.age)
     }
@@ -66,32 +67,32 @@ impl Kept {
 /// A scorecard and its parts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Over everything that was collected.
+    /// Metrics of all counted tasks.
     pub all: Scorecard,
-    /// By group, in the order of their names; empty when no grouping was asked for.
+    /// Metrics by group, in the order of their names; empty without grouping.
     pub groups: BTreeMap<String, Scorecard>,
-    /// How many of the counted tasks rest on verified bundles.
+    /// Number of counted tasks with verified bundles.
     pub verified: u64,
-    /// How many do not.
+    /// Number of counted tasks without.
     pub unverified: u64,
-    /// Bundles set aside for a newer one of the same task.
+    /// Number of bundles replaced by a newer one of the same task.
     pub duplicates: u64,
-    /// Bundles that the filter left out.
+    /// Number of bundles that the filter left out.
     pub filtered: u64,
-    /// Sessions that attempted no task and are not counted.
+    /// Number of sessions that attempted no task and are not counted.
     pub not_tasks: u64,
-    /// Bundles that a process below an agent sealed by hand; they do not count.
+    /// Number of bundles that a process below an agent sealed by hand; they do not count.
     pub by_agent: u64,
-    /// Counted tasks that claim to be solved over a test log that shows otherwise.
+    /// Number of counted tasks that claim to be solved against their test log.
     pub corrected: u64,
     /// Hashes of the policies of the counted tasks, with the number of tasks.
     pub policies: BTreeMap<[u8; 8], u64>,
-    /// Counted tasks whose policy is neither published nor contained.
+    /// Number of counted tasks whose policy is neither published nor contained.
     pub unknown_policies: u64,
 }
 
 impl Collector {
-    /// Starts empty.
+    /// Creates an empty collector.
     #[must_use]
     pub fn new(wanted: Wanted) -> Self {
         Self {
@@ -100,13 +101,13 @@ impl Collector {
         }
     }
 
-    /// Adds checked evidence; `leaf` is its index in the ledger.
+    /// Adds verified evidence; `leaf` is its index in the ledger.
     pub fn add(&mut self, evidence: &Evidence<'_>, leaf: Option<u64>) {
         let contents = evidence.contents();
         self.collect(contents, Age::of(contents, evidence.bytes(), leaf), true);
     }
 
-    /// Adds a bundle that no key vouches for; it is counted apart.
+    /// Adds a bundle without a verified signature; it is counted separately.
     pub fn add_unverified(&mut self, bundle: &Bundle<'_>) {
         let contents = bundle.claims();
         self.collect(contents, Age::of(contents, bundle.bytes(), None), false);
@@ -122,7 +123,7 @@ impl Collector {
         self.add_row(task, age, Row::of(contents), verified, group.as_deref());
     }
 
-    /// Adds a row that was read off a bundle earlier; the caller has applied the filter.
+    /// Adds a row that was read from a bundle earlier; the caller has applied the filter.
     pub fn add_row(
         &mut self,
         task: TaskId,
@@ -131,7 +132,7 @@ impl Collector {
         verified: bool,
         group: Option<&str>,
     ) {
-        // It must not take the place of the evidence about the task either.
+        // It must not replace the evidence about the task either.
         if row.by_agent {
             self.by_agent += 1;
             return;
@@ -146,7 +147,7 @@ impl Collector {
         self.keep(task, kept);
     }
 
-    /// Groups are few, so a search is shorter than a second map.
+    /// Returns the number of a group. Groups are few, so a search is simpler than a second map.
     fn group_number(&mut self, name: &str) -> u32 {
         let position = self.groups.iter().position(|known| known == name);
         count(position.unwrap_or_else(|| {
@@ -169,7 +170,7 @@ impl Collector {
         }
     }
 
-    /// Takes in what another thread collected for the same [`Wanted`].
+    /// Adds the bundles that another thread collected for the same [`Wanted`].
     pub fn merge(&mut self, other: Self) {
         self.duplicates += other.duplicates;
         self.filtered += other.filtered;
@@ -190,7 +191,7 @@ impl Collector {
         }
     }
 
-    /// The metrics of everything that was collected.
+    /// Returns the metrics of all collected bundles.
     #[must_use]
     pub fn finish(&self) -> Report {
         let mut report = Report {

@@ -1,4 +1,4 @@
-//! The contribution of one bundle, recomputed from its own bytes where it makes a claim that they can refute.
+//! Contribution of one bundle, recomputed from its own bytes if they can refute its claim.
 
 use crate::bundle::Contents;
 use crate::cost;
@@ -9,43 +9,43 @@ use crate::wire::{Outcome, Tag};
 
 use super::count;
 
-/// What one bundle contributes.
+/// Contribution of one bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// How the task ended, as far as the test log does not refute the stated outcome.
+    /// Outcome of the task: the stated one, unless the test log refutes it.
     pub outcome: Outcome,
-    /// The bundle states another outcome than the one that counts.
+    /// Set if the bundle states another outcome than the one that counts.
     pub is_corrected: bool,
     /// Sum of the calls' latencies.
     pub latency_ms: u32,
     /// Cost in millionths of a US dollar.
     pub cost_microdollars: u32,
-    /// That is all of it; see [`cost::is_known`].
+    /// Set if that is the whole cost; see [`cost::is_known`].
     pub cost_known: bool,
     /// Tokens used.
     pub tokens: u32,
-    /// Calls that repeated a failed one.
+    /// Number of calls that repeated a failed one.
     pub retries: u16,
-    /// Spec, diff and test log are there and not empty.
+    /// Set if spec, diff and test log are present and not empty.
     pub evidence_complete: bool,
     /// Breaches of the policy: the larger of the stated and the recomputed number.
     pub violations: u32,
-    /// The policy of the header is published or contained, so that breaches could be recomputed.
+    /// Set if the policy of the header is published or contained, so that breaches could be recomputed.
     pub policy_known: bool,
     /// Hash of the policy, from the header.
     pub policy_hash: [u8; 8],
-    /// Returns to an earlier state.
+    /// Number of returns to an earlier state.
     pub rollbacks: u32,
-    /// Those of them that were proved to have restored it.
+    /// Number of those that were proved to have restored it.
     pub restored: u32,
-    /// The session attempted a task; see [`is_task`].
+    /// Set if the session attempted a task; see [`is_task`].
     pub is_task: bool,
-    /// A process below an agent sealed the bundle by hand.
+    /// Set if a process below an agent sealed the bundle by hand.
     pub by_agent: bool,
 }
 
 impl Row {
-    /// Reads the row off a bundle.
+    /// Reads the row from a bundle.
     #[must_use]
     pub fn of(contents: &Contents<'_>) -> Self {
         let header = contents.header();
@@ -72,7 +72,7 @@ impl Row {
                     .filter(|one| is_proved(one))
                     .count(),
             ),
-            // A breach, or work that was undone, never leaves the count because nothing else was left of it.
+            // A breach, or work that was undone, always counts, even if nothing else is left of it.
             is_task: is_task(contents) || violations > 0 || !extensions.rollbacks.is_empty(),
             by_agent: extensions
                 .provenance
@@ -81,14 +81,14 @@ impl Row {
     }
 }
 
-/// Returns `true` if the tree that was found is the one that was wanted; the bundle's own word is not enough.
+/// Returns `true` if the tree that was found is the wanted one; the bundle's own statement is not enough.
 fn is_proved(rollback: &Rollback) -> bool {
     rollback.restored && !rollback.wanted.is_empty() && rollback.wanted == rollback.found
 }
 
 /// Returns `true` if the bundle shows an attempt at a task: a diff, a test run, or a task of a suite.
 ///
-/// A session in which a question was answered has none of these. A bundle that claims to be solved or failed is always
+/// A session that only answered a question has none of these. A bundle that claims to be solved or failed is always
 /// an attempt.
 #[must_use]
 pub fn is_task(contents: &Contents<'_>) -> bool {
@@ -100,13 +100,13 @@ pub fn is_task(contents: &Contents<'_>) -> bool {
         || fact(field::SUITE_TASK)
 }
 
-/// Returns `true` if the policy that the header names is one of the published three or stands in the bundle.
+/// Returns `true` if the policy of the header is one of the published three or is contained in the bundle.
 fn is_policy_known(contents: &Contents<'_>) -> bool {
     contents.extensions().policy.is_some() || Policy::is_published(contents.header().policy_hash)
 }
 
-/// Counts the breaches of the policy: the larger of the number that the bundle states and the number that its policy and
-/// its trace give. With an unknown policy the refused calls are counted, and [`Row::policy_known`] is `false`.
+/// Counts the breaches of the policy: the larger of the number that the bundle states and the number that its policy
+/// and its trace give. With an unknown policy the refused calls are counted, and [`Row::policy_known`] is `false`.
 #[must_use]
 pub fn violations(contents: &Contents<'_>) -> u32 {
     let extensions = contents.extensions();
@@ -132,9 +132,9 @@ pub fn violations(contents: &Contents<'_>) -> u32 {
     recomputed.max(stated.unwrap_or_default())
 }
 
-/// Judges every call again. A bundle that states its violations was written by a guard that marks the calls it stopped:
-/// those never ran, so they neither breach the policy nor count towards the budget of calls. In a bundle of the
-/// reference, which states none, they do both.
+/// Checks every call again. A bundle that states its violations was written by a guard that marks the calls it
+/// stopped: those never ran, so they neither breach the policy nor count towards the budget of calls. In a bundle of
+/// the reference, which states none, they do both.
 fn recompute(contents: &Contents<'_>, policy: &Policy, guarded: bool) -> u32 {
     let mut breaches = 0_u32;
     let mut meter = Meter::default();
@@ -146,7 +146,7 @@ fn recompute(contents: &Contents<'_>, policy: &Policy, guarded: bool) -> u32 {
             meter.record(policy, &call, breach);
         }
     }
-    // The header counts as well: its cost is what the scorecard adds up.
+    // The header counts as well: the scorecard sums its cost.
     let overspent = contents.header().total_cost_microdollars > policy.max_cost_microdollars;
     breaches.max(u32::from(overspent))
 }

@@ -1,32 +1,32 @@
-//! Which bundles a scorecard or a curve is over, and by what it is divided.
+//! Filter and grouping of the bundles of a scorecard or a curve.
 
 use crate::bundle::Contents;
 use crate::curve::Period;
 use crate::extension::field;
 
-/// Which bundles count, and by what the result is divided.
+/// Filter of the bundles, and grouping of the result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Divides the result.
+    /// Grouping of the result.
     pub by: Option<GroupBy>,
-    /// Leaves bundles out.
+    /// Filter of the bundles.
     pub filter: Filter,
-    /// Counts sessions that attempted no task as well.
+    /// Set if sessions that attempted no task count as well.
     pub all: bool,
 }
 
-/// Conditions that a bundle must meet; none holds for every bundle.
+/// Conditions that a bundle must meet; an empty filter accepts every bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
     /// Created at this time or later, in nanoseconds since 1970.
     pub since_ns: Option<u64>,
     /// Created before this time.
     pub until_ns: Option<u64>,
-    /// Played this role.
+    /// Role of the agent.
     pub role: Option<String>,
-    /// Answered by this model.
+    /// Model that answered.
     pub model: Option<String>,
-    /// Belongs to this suite.
+    /// Suite of the task.
     pub suite: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub fn suite_of<'a>(contents: &'a Contents<'_>) -> Option<&'a str> {
     })
 }
 
-/// By what a scorecard is divided.
+/// Grouping of a scorecard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupBy {
     /// Calendar week or day of the bundle.
@@ -82,7 +82,7 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
-    /// Words that [`GroupBy::parse`] takes, for people.
+    /// Values of [`GroupBy::parse`], for people.
     pub const WORDS: &'static str =
         "week, day, mode, role, model, agent, specialist, suite, or fact:NAME";
 
@@ -104,7 +104,7 @@ impl GroupBy {
         })
     }
 
-    /// The group of one bundle; `(none)` when it does not say.
+    /// Returns the group of one bundle; `(none)` if it does not name it.
     #[must_use]
     pub fn group(&self, contents: &Contents<'_>) -> String {
         let known = match self {

@@ -1,4 +1,4 @@
-//! What must hold for any bytes at all, whoever made them. The property tests and the fuzz targets share it.
+//! Invariants for arbitrary bytes. The property tests and the fuzz targets share them.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use witness::policy::Check;
 use witness::trace::Call;
 use witness::wire::{HMAC_LEN, Header, Section, Tag};
 
-/// Asserts everything of this module.
+/// Asserts all invariants of this module.
 pub(crate) fn check(bytes: &[u8], secret: &[u8]) {
     check_lenient_is_the_reference(bytes, secret);
     check_strict_is_narrower(bytes);
     check_valid_is_signed(bytes, secret);
 }
 
-/// The lenient reader accepts what the reference accepts, and finds the same in it.
+/// Checks that the lenient reader accepts what the reference accepts, with the same content.
 fn check_lenient_is_the_reference(bytes: &[u8], secret: &[u8]) {
     let ours = Bundle::parse(bytes, Strictness::Lenient);
     if crashes_the_reference(bytes) {
@@ -37,7 +37,7 @@ fn check_lenient_is_the_reference(bytes: &[u8], secret: &[u8]) {
     }
 }
 
-/// The reference subtracts the signature's length from the stated size without looking.
+/// Returns `true` if the reference crashes: it subtracts the signature's length from the stated size without a check.
 fn crashes_the_reference(bytes: &[u8]) -> bool {
     let header = bytes.first_chunk().and_then(Header::from_bytes);
     header.is_some_and(|h| h.is_signed() && h.total_bundle_size < HMAC_LEN as u32)
@@ -62,7 +62,7 @@ fn check_same_contents(ours: &Contents<'_>, theirs: &ParsedWitness<'_>) {
     assert_eq!(ours.evidence_complete(), theirs.evidence_complete());
 }
 
-/// Our verdict under a named HMAC key, next to what the reference says to that key.
+/// Compares our verdict under a named HMAC key with the reference's.
 fn check_same_signature(bytes: &[u8], secret: &[u8], theirs: &ParsedWitness<'_>) {
     let ours = judge(bytes, Strictness::Lenient, &named(secret));
     let bad_seal = ours == Verdict::BadSignature(Scheme::Ed25519);
@@ -71,7 +71,7 @@ fn check_same_signature(bytes: &[u8], secret: &[u8], theirs: &ParsedWitness<'_>)
         Err(WitnessError::SignatureInvalid) => {
             assert_eq!(ours, Verdict::BadSignature(Scheme::Hmac));
         }
-        // They call a bundle without a signature good as well; we do not.
+        // The reference accepts a bundle without a signature as well; we do not.
         Err(_) => {
             assert!(
                 ours == Verdict::Unsigned { required: true } || bad_seal,
@@ -81,7 +81,8 @@ fn check_same_signature(bytes: &[u8], secret: &[u8], theirs: &ParsedWitness<'_>)
     }
 }
 
-/// What a strict reader accepts, a lenient one reads in the same way, and it can be written again byte for byte.
+/// Checks that a lenient reader parses everything that a strict one accepts, with the same content, and that it is
+/// written back byte for byte.
 fn check_strict_is_narrower(bytes: &[u8]) {
     let Ok(strict) = Bundle::parse(bytes, Strictness::Strict) else {
         return;
@@ -118,7 +119,7 @@ fn check_no_section_twice(contents: &Contents<'_>) {
     );
 }
 
-/// No bundle is valid under a named HMAC key unless an independent HMAC over its bytes says so.
+/// Checks that no bundle is valid under a named HMAC key unless an independent HMAC over its bytes confirms it.
 fn check_valid_is_signed(bytes: &[u8], secret: &[u8]) {
     for strictness in [Strictness::Strict, Strictness::Lenient] {
         if judge(bytes, strictness, &named(secret)) != Verdict::Valid {
@@ -156,7 +157,7 @@ fn re_encode(contents: &Contents<'_>) -> Vec<u8> {
     out
 }
 
-/// Our call in the reference's type.
+/// Converts our call to the reference's type.
 pub(crate) fn entry(call: &Call<'_>) -> ToolCallEntry {
     ToolCallEntry {
         action: call.action.to_vec(),

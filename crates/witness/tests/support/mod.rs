@@ -1,22 +1,22 @@
-//! Reads the test vectors: bundles made by the reference crates, and what those crates say about them.
+//! Test vectors: bundles made by the reference crates, and the results of those crates.
 
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use witness::key::HmacKey;
 
-/// The part of `manifest.json` that a test asks for.
+/// Returns the part of `manifest.json` that a test needs.
 pub(crate) fn manifest<T: DeserializeOwned>() -> T {
     let text = std::fs::read(vectors().join("manifest.json")).expect("the manifest is in place");
     serde_json::from_slice(&text).expect("the manifest has the fields that the test asks for")
 }
 
-/// The bytes of one vector.
+/// Returns the bytes of one vector.
 pub(crate) fn read(file: &str) -> Vec<u8> {
     std::fs::read(vectors().join(file)).expect("every vector of the manifest is in place")
 }
 
-/// The key of a vector; the empty text is the key of no bytes.
+/// Returns the key of a vector; the empty string is the key of no bytes.
 pub(crate) fn key(hex_text: &str) -> HmacKey {
     HmacKey::new(&hex::decode(hex_text).expect("keys are written in hex"))
 }

@@ -1,4 +1,4 @@
-//! Package managers and what they run of a project: scripts, programs of packages, aliases.
+//! Package managers and the code of a project that they run: scripts, programs of packages, aliases.
 
 use protection::agents::is_agent;
 
@@ -7,7 +7,7 @@ use super::super::wrapper::{option_value, skip_options};
 use actions::programs::{OF_CARGO, OF_MANAGERS, PACKAGE_OPTIONS, PACKAGES, RUNNING};
 
 impl Evaluator<'_> {
-    /// `npx program words`: the program is known by its name alone.
+    /// Evaluates `npx program words`: only the name of the program is known.
     pub(super) fn package_program(&mut self, name: &str, arguments: &[String]) -> bool {
         let Some((_, verbs)) = PACKAGES.iter().find(|(program, _)| *program == name) else {
             return false;
@@ -33,7 +33,7 @@ impl Evaluator<'_> {
             // `gh-pages@latest`, `@scope/name@1`.
             let plain = program.trim_start_matches('@');
             let plain = plain.split_once('@').map_or(plain, |(plain, _)| plain);
-            // `npm exec claude -- --version`: npm takes the mark for itself.
+            // `npm exec claude -- --version`: npm consumes the marker.
             let rest = match rest.split_first() {
                 Some((mark, after)) if mark == "--" && name == "npm" => after,
                 _ => rest,
@@ -49,7 +49,7 @@ impl Evaluator<'_> {
         true
     }
 
-    /// Scripts that installing, packing and publishing run: an act that is written in them counts.
+    /// Evaluates scripts that run on installing, packing and publishing: an act that is written in them counts.
     pub(super) fn lifecycle(&mut self, name: &str) {
         let manifest: Option<serde_json::Value> =
             serde_json::from_str(&self.content("package.json")).ok();
@@ -72,7 +72,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Commands of package managers and build tools that run what the project says.
+    /// Evaluates commands of package managers and build tools that run code of the project.
     pub(super) fn project_commands(&mut self, name: &str, arguments: &[String]) {
         let plain: Vec<&String> = arguments
             .iter()

@@ -1,4 +1,4 @@
-//! Paths that a program is given: whatever is not known only to read counts as a change.
+//! Paths in a program's arguments: unless the program is known to be read-only, they count as changed.
 
 use super::*;
 
@@ -256,7 +256,7 @@ fn mounting_over_things_and_ending_the_guard_is_refused() {
     );
 }
 
-/// A hook that is there is not what the command does: only an act in it counts.
+/// An existing hook is not an act of the command: only an act in it counts.
 #[test]
 fn what_a_hook_that_is_there_gives_to_other_programs_is_not_asked_about() {
     struct Hooked;
@@ -331,7 +331,7 @@ fn keys_are_read_by_no_program_that_is_given_them() {
     }
 }
 
-/// Supervision judges no protected things, so what cannot be read is not left to it.
+/// Supervision does not judge protected things, so an unreadable part is not left to it.
 #[test]
 fn a_text_that_cannot_be_read_is_asked_about() {
     let policy = Policy {

@@ -6,7 +6,7 @@ use actions::lookup::{Listing, Source};
 
 use super::*;
 
-/// A workspace at `/w` whose rules lie where they should, with sources that hold a grant or do not.
+/// A workspace at `/w` with its rules in place, with sources that contain a grant or do not.
 struct Files(BTreeMap<&'static str, &'static str>);
 
 impl Files {
@@ -67,7 +67,7 @@ fn expect(commands: &[&str], expected: Verdict) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The reproductions of a grant and of settings that arrive by a recursive copy.
+/// Regression: a grant or settings arrive by a recursive copy.
 #[test]
 fn a_tree_that_holds_a_grant_or_settings_is_not_copied_over_the_rules() {
     expect(
@@ -168,7 +168,7 @@ fn trees_that_hold_nothing_protected_stay_ordinary() {
     );
 }
 
-/// Protected paths that stand in the command itself.
+/// Protected paths that are literal in the command.
 #[test]
 fn a_protected_path_in_the_words_is_refused_whatever_the_program() {
     expect(
@@ -205,7 +205,7 @@ fn a_protected_path_in_the_words_is_refused_whatever_the_program() {
     );
 }
 
-/// A repository in which the commit `ev` and everything around it holds a changed setting, and all others do not.
+/// A repository in which the commit `ev` and everything around it contains a changed setting, and all others do not.
 struct Commits;
 
 impl Lookup for Commits {

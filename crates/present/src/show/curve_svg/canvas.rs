@@ -1,8 +1,8 @@
-//! Writes shapes as SVG. All text is escaped here, all numbers have one decimal, so that nothing else has to care.
+//! Writes shapes as SVG. All text is escaped here, and all numbers have one decimal.
 
 use std::fmt::{self, Write as _};
 
-/// Which end of a text stands at its place.
+/// Anchor of a text at its position.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::show) enum Anchor {
     Start,
@@ -20,14 +20,14 @@ impl Anchor {
     }
 }
 
-/// A picture that is being drawn.
+/// Picture under construction.
 #[derive(Debug)]
 pub(in crate::show) struct Canvas {
     out: String,
 }
 
 impl Canvas {
-    /// Starts a picture with a name and a description for those who cannot see it.
+    /// Creates a picture with a name and a description as text alternatives.
     pub(in crate::show) fn new(width: f64, height: f64, name: &str, description: &str) -> Self {
         let mut canvas = Self { out: String::new() };
         let style = include_str!("style.css").trim_end();
@@ -42,7 +42,7 @@ impl Canvas {
         canvas
     }
 
-    /// The picture as text.
+    /// Returns the picture as text.
     pub(in crate::show) fn finish(mut self) -> String {
         self.out.push_str("</svg>\n");
         self.out
@@ -74,7 +74,7 @@ impl Canvas {
         ));
     }
 
-    /// A line through the points; one point alone makes none.
+    /// Draws a line through the points; a single point gives none.
     pub(in crate::show) fn curve(&mut self, class: &str, points: &[(f64, f64)]) {
         if points.len() > 1 {
             let path = path(points);
@@ -82,7 +82,7 @@ impl Canvas {
         }
     }
 
-    /// What lies between the points and the ground.
+    /// Draws the area between the points and the ground.
     pub(in crate::show) fn area(&mut self, class: &str, points: &[(f64, f64)], ground: f64) {
         if let [(first, _), _, ..] = points {
             let path = path(points);
@@ -92,7 +92,7 @@ impl Canvas {
         }
     }
 
-    /// A bar around `x`; nothing when it has no height.
+    /// Draws a bar around `x`; nothing if it has no height.
     pub(in crate::show) fn bar(&mut self, class: &str, x: f64, width: f64, top: f64, bottom: f64) {
         let height = bottom - top;
         if height >= 0.05 {
@@ -109,7 +109,7 @@ impl Canvas {
         ));
     }
 
-    /// A flag with a short text on it and a hint.
+    /// Draws a flag with a short text on it and a tooltip.
     pub(in crate::show) fn flag(
         &mut self,
         at: (f64, f64),
@@ -129,18 +129,18 @@ impl Canvas {
         self.put(format_args!("</g>"));
     }
 
-    /// Starts a group that tells a hint when pointed at.
+    /// Opens a group with a tooltip.
     pub(in crate::show) fn open_point(&mut self, hint: &str) {
         let hint = Escaped(hint);
         self.put(format_args!("<g class=\"point\"><title>{hint}</title>"));
     }
 
-    /// Ends what [`Canvas::open_point`] started.
+    /// Closes the group of [`Canvas::open_point`].
     pub(in crate::show) fn close_point(&mut self) {
         self.put(format_args!("</g>"));
     }
 
-    /// The place of a point from top to bottom, seen only when pointed at.
+    /// Draws the column of a point from top to bottom, visible only under the pointer.
     pub(in crate::show) fn column(&mut self, x: f64, width: f64, top: f64, bottom: f64) {
         self.bar("column", x, width, top, bottom);
     }
@@ -156,7 +156,7 @@ fn path(points: &[(f64, f64)]) -> String {
     path
 }
 
-/// Text that no reader of XML takes for anything else.
+/// Text that is escaped for XML.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

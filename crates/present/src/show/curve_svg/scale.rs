@@ -1,8 +1,8 @@
-//! From values to places: round numbers on an axis, periods along the bottom.
+//! Conversion of values to positions: round numbers on an axis, periods along the bottom.
 
 use crate::show::units::{dollars, grouped};
 
-/// Least money at the end of an axis, so that tasks that cost nothing do not stand on an axis of nothing.
+/// Least amount at the end of an axis, so that tasks without cost do not give an empty axis.
 pub const LEAST_COST: u64 = 10_000;
 
 /// An axis from 0 to a round number.
@@ -15,7 +15,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// The finest axis of round steps, at most `most_steps` of them, that reaches `most`.
+    /// Creates the finest axis of round steps, at most `most_steps` of them, that includes `most`.
     pub fn new(end: f64, start: f64, most: u64, most_steps: u128) -> Self {
         let most = u128::from(most);
         let rounds = (0..).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u128.pow(power)));
@@ -40,12 +40,12 @@ impl Axis {
         }
     }
 
-    /// The distance of two ticks.
+    /// Returns the distance of two ticks.
     pub fn step(self) -> u64 {
         u64::try_from(self.step).unwrap_or(u64::MAX)
     }
 
-    /// The round numbers, 0 first.
+    /// Returns the round numbers, 0 first.
     pub fn ticks(self) -> impl Iterator<Item = u64> {
         (0..=self.steps).filter_map(move |tick| u64::try_from(tick * self.step).ok())
     }
@@ -56,7 +56,7 @@ impl Axis {
     }
 }
 
-/// A horizontal axis that gives each point a band of its own.
+/// Horizontal axis with one band per point.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Across {
     left: f64,
@@ -65,7 +65,7 @@ pub(super) struct Across {
 }
 
 impl Across {
-    /// Bands for `count` points, which is not 0.
+    /// Creates bands for `count` points, which is not 0.
     pub(super) fn new(left: f64, right: f64, count: usize) -> Self {
         Self {
             left,
@@ -74,18 +74,18 @@ impl Across {
         }
     }
 
-    /// Width of a band.
+    /// Returns the width of a band.
     pub(super) fn band(self) -> f64 {
         self.band
     }
 
-    /// Width of a bar; bars touch when there is no room for gaps.
+    /// Returns the width of a bar; bars touch if there is no room for gaps.
     pub(super) fn bar(self, most: f64) -> f64 {
         let share = if self.band < 4.0 { 1.0 } else { 0.7 };
         (self.band * share).min(most)
     }
 
-    /// The middle of each band.
+    /// Returns the middle of each band.
     pub(super) fn places(self) -> impl Iterator<Item = f64> {
         (0..self.count).map(move |index| self.place(index))
     }
@@ -94,7 +94,7 @@ impl Across {
         self.left + self.band * (index as f64 + 0.5)
     }
 
-    /// Points with a height, in stretches without a gap.
+    /// Returns the points with a height, in runs without a gap.
     pub(super) fn runs(self, heights: impl Iterator<Item = Option<f64>>) -> Vec<Vec<(f64, f64)>> {
         let mut runs = vec![Vec::new()];
         for (x, height) in self.places().zip(heights) {
@@ -107,7 +107,7 @@ impl Across {
         runs
     }
 
-    /// Which points get a label, when a label needs this much room: every one, every second, fifth, tenth and so on.
+    /// Returns the points that get a label of this width: every one, every second, fifth, tenth and so on.
     pub(super) fn labelled(self, room: f64) -> impl Iterator<Item = (usize, f64)> {
         let every = (0..8)
             .flat_map(|power| [1, 2, 5].map(|digit| digit * 10_usize.pow(power)))
@@ -119,7 +119,7 @@ impl Across {
     }
 }
 
-/// Money on an axis: as many decimals as the step needs.
+/// Formats an amount on an axis: as many decimals as the step needs.
 pub fn tick_dollars(tick: u64, step: u64) -> String {
     let needed = (0..6).find(|decimals| step.is_multiple_of(10_u64.pow(6 - decimals)));
     let decimals = match needed {
@@ -133,7 +133,7 @@ pub fn tick_dollars(tick: u64, step: u64) -> String {
     format!("${}.{cents:0width$}", grouped(tick / 1_000_000))
 }
 
-/// Money beside a dot: three digits that count, or cents.
+/// Formats an amount beside a dot: three significant digits, or cents.
 pub(super) fn short_dollars(microdollars: u64) -> String {
     let grain = match microdollars {
         0..1_000 => 1,
@@ -145,7 +145,7 @@ pub(super) fn short_dollars(microdollars: u64) -> String {
     dollars(microdollars.saturating_add(grain / 2) / grain * grain)
 }
 
-/// A whole number with thousands as letters where that loses nothing; a large one is rounded down to do so.
+/// Formats a whole number with a letter for thousands if that is exact; a large one is rounded down for it.
 pub(super) fn short_amount(number: u64) -> String {
     let mut number = number;
     let mut letter = "";

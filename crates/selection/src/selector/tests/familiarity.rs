@@ -1,14 +1,14 @@
-//! What counts as familiar after exams of one template, of templates with slots, and of ordinary texts, however many
-//! there were.
+//! Familiar inputs after exams of one template, of templates with slots, and of ordinary texts, however many there
+//! were.
 
 use super::*;
 use crate::selector::familiarity::familiar_from;
 
-/// What a template says, with a slot that is filled each time.
+/// Template with a slot that is filled each time.
 const TEMPLATE: &str =
     "please route this ticket to the right team my invoice number is wrong and i was charged twice";
 
-/// What people write about the same, mostly in known words.
+/// Inputs about the same subject, mostly in known words.
 const PARAPHRASES: [&str; 5] = [
     "hello my invoice is wrong please route this to the right team",
     "i was charged twice this month, the invoice number is on the ticket",
@@ -17,7 +17,7 @@ const PARAPHRASES: [&str; 5] = [
     "they charged my invoice twice, please route",
 ];
 
-/// What people write about something else, in the language of the template.
+/// Inputs about another subject, in the language of the template.
 const FOREIGN: [&str; 5] = [
     "the history of the roman empire begins with a small town on the tiber",
     "bake it until golden brown, then let the cake rest for an hour and serve",
@@ -26,7 +26,7 @@ const FOREIGN: [&str; 5] = [
     "def main(): print(sum(x for x in range(10)))",
 ];
 
-/// What has no word in common with the template.
+/// Inputs that share no word with the template.
 const UNKNOWN: [&str; 3] = ["quantum chromodynamics", "Zug um Zug", "9f3a 77b1 c0de"];
 
 fn after(texts: impl Iterator<Item = String>) -> Selector {
@@ -106,6 +106,6 @@ fn an_input_does_not_vouch_for_itself_by_being_learned_twice() {
     let once = || (0..40).map(|at| format!("{TEMPLATE} about thing{at} and matter{at}"));
     let (first, again) = (after(once()), after(once().chain(once()).chain(once())));
     assert!((first.familiar_from() - again.familiar_from()).abs() < 0.01);
-    // Of nothing but copies no word was seen anywhere else.
+    // In a set of copies, no word occurs in another input.
     check("copies", &after((0..50).map(|_| TEMPLATE.to_owned())));
 }

@@ -1,5 +1,5 @@
-//! The score on texts as they are: 20,000 words with Zipf's frequencies, topics that share most of them, labels with
-//! chance in them. What is asked is what a role needs at the usual threshold, for every seed.
+//! The score on realistic texts: 20,000 words with Zipf's frequencies, topics that share most of them, noisy labels.
+//! The tests check the needs of a role at the default threshold, for every seed.
 
 use super::*;
 use crate::selector::evaluation::THRESHOLD;
@@ -8,7 +8,7 @@ const VOCABULARY: usize = 20_000;
 const TOPICS: usize = 5;
 const SEEDS: [u64; 4] = [1, 20, 300, 4000];
 
-/// The same numbers for the same seed.
+/// Generator of the same numbers for the same seed.
 struct Chance(u64);
 
 impl Chance {
@@ -48,7 +48,7 @@ impl Zipf {
     }
 }
 
-/// A word of two to five syllables; those of another language share no word with it.
+/// Returns a word of two to five syllables; words of another language are all different.
 fn word(rank: usize, language: &str) -> String {
     let mut rank = rank + 20;
     let mut word = String::from(language);
@@ -78,7 +78,7 @@ impl World {
         }
     }
 
-    /// A text of which three words in ten are the topic's own.
+    /// Returns a text of which three words in ten are the topic's own.
     fn text(&self, topic: usize, chance: &mut Chance) -> Features {
         let length = self.words / 2 + chance.below(self.words);
         let words = (0..length).map(|_| {
@@ -93,13 +93,13 @@ impl World {
         of(&words.collect::<Vec<_>>().join(" "))
     }
 
-    /// A text that shares no word with any other language.
+    /// Returns a text that shares no word with any other language.
     fn foreign(&self, chance: &mut Chance) -> Features {
         let words = (0..150).map(|_| word(self.all.rank(chance), "qu"));
         of(&words.collect::<Vec<_>>().join(" "))
     }
 
-    /// An input, what each version's answer came to, and the general model's.
+    /// Returns an input with the outcomes of each version's answer and of the general model's.
     fn example(&self, number: usize, rights: &[(&str, Right)], chance: &mut Chance) -> Example {
         let topic = number % TOPICS;
         let features = self.text(topic, chance);
@@ -119,13 +119,13 @@ impl World {
     }
 }
 
-/// How often a version is right about a topic.
+/// Probability that a version is right about a topic.
 type Right = fn(usize) -> f64;
 
-/// How often the general model is right.
+/// Probability that the general model is right.
 const GENERAL: f64 = 0.95;
 
-/// What the gate would do with fresh inputs; quality is what is expected of the answers, so that chance is left out.
+/// Behaviour of the gate on fresh inputs; quality is the expected one, so that chance is left out.
 #[derive(Debug, Default)]
 struct Served {
     share: f64,

@@ -1,6 +1,6 @@
-//! Forms of words that the parser does not know, or reads otherwise than the shell.
+//! Forms of words that the parser does not support, or reads differently from the shell.
 
-/// `${x~~}`, which changes the case of letters.
+/// Returns `true` for `${x~~}`, which changes the case of letters.
 pub(super) fn toggles(text: &str) -> bool {
     text.contains('~')
         && text.contains("${")
@@ -10,9 +10,9 @@ pub(super) fn toggles(text: &str) -> bool {
         })
 }
 
-/// What stands in `${ command; }` and `${| command; }`, which newer shells and other ones run.
+/// Returns the commands of `${ command; }` and `${| command; }`, which newer and other shells run.
 ///
-/// The parser leaves out the first blank, so that a name with a blank behind it is such a command as well.
+/// The parser drops the first blank, so that a name with a blank behind it is such a command as well.
 pub(super) fn grouped(text: &str) -> Option<String> {
     let is_command = |inner: &str| {
         let name = |one: char| one.is_alphanumeric() || matches!(one, '_' | '-' | '/' | '.');
@@ -32,7 +32,7 @@ pub(super) fn grouped(text: &str) -> Option<String> {
     inner.rsplit_once('}').map(|(inner, _)| inner.to_owned())
 }
 
-/// The text without what stands in single quotes or behind a backslash.
+/// Returns the text without parts in single quotes or behind a backslash.
 fn without_quoted(text: &str) -> String {
     let mut whole = String::with_capacity(text.len());
     let (mut single, mut double) = (false, false);
@@ -52,7 +52,7 @@ fn without_quoted(text: &str) -> String {
     whole
 }
 
-/// In `"${x:-'a'}"` single quotes quote nothing.
+/// Escapes the single quotes of `"${x:-'a'}"`, which quote nothing.
 pub(super) fn single_quotes_as_text(text: &str) -> String {
     let mut whole = String::with_capacity(text.len().saturating_add(2));
     let (mut depth, mut double) = (0_usize, false);

@@ -1,4 +1,4 @@
-//! The check of one version of an entry.
+//! Check of one version of an entry.
 
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ impl Check {
         }
         let gate_threshold = self.threshold(object);
         let certified_level = self.level(object, "certified_level");
-        // Written by `certify` alone, beside the level.
+        // Only `certify` writes it, beside the level.
         let evidenced = match object.get("evidence_level") {
             None | Some(Value::Null) => Some(Level::UNCERTIFIED),
             Some(_) => self.level(object, "evidence_level"),
@@ -74,7 +74,7 @@ impl Check {
         })
     }
 
-    /// The protocol's names for levels are no reason to take a version out; a name that nobody knows is a slip.
+    /// Reads the status. The protocol's names for levels do not withdraw a version; an unknown name is a problem.
     fn withdrawn(&mut self, object: &Map<String, Value>) -> Option<Option<Withdrawn>> {
         match object.get("status") {
             None | Some(Value::Null) => Some(None),
@@ -183,7 +183,7 @@ impl Check {
     }
 }
 
-/// A number of dispatches; no log holds more than a thousand million.
+/// Converts a number of dispatches; no log holds more than a thousand million.
 fn whole(number: f64) -> Option<u64> {
     let is_whole = (1.0..=1e9).contains(&number) && number.fract() == 0.0;
     is_whole
@@ -191,7 +191,7 @@ fn whole(number: f64) -> Option<u64> {
         .flatten()
 }
 
-/// What is wrong with a recipe card.
+/// Returns the problems of a recipe card.
 pub(crate) fn recipe_problems(card: &Value) -> Vec<&'static str> {
     let text = |key: &str| card.get(key).and_then(Value::as_str);
     let mut problems = Vec::new();

@@ -1,4 +1,4 @@
-//! Text that is nearly right, and which answer it gets.
+//! Malformed text, and the verdict on it.
 
 use proptest::prelude::*;
 
@@ -175,7 +175,7 @@ fn malformed_proofs_are_named() {
     assert_eq!(ConsistencyProof::parse(&proof), Err(BadProof::Old));
 }
 
-/// Often a note, and sometimes nearly one.
+/// Pattern that is often a note, and sometimes nearly one.
 const NOTE_SHAPE: &str = concat!(
     "[a-z.]{1,9}\n[0-9]{1,20}\n[A-Za-z0-9+/]{43}=\n\n",
     "(\u{2014} [a-z]{1,5} [A-Za-z0-9+/]{8}\n){0,3}"

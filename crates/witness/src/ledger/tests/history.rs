@@ -1,4 +1,4 @@
-//! Histories that were rewritten, and proofs that were bent.
+//! Histories that were rewritten, and proofs that were altered.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::ledger::{Consistency, Leaf, Ledger, text};
 use crate::policy::Policy;
 use crate::wire::{Mode, TaskId};
 
-/// The whole way: a bundle, its proof as a file, and a reader who has nothing else but the public key.
+/// Runs the whole way: a bundle, its proof as a file, and a reader with only the public key.
 #[test]
 fn a_bundle_is_found_again_by_its_proof() {
     let bundle = |spec: &str| {
@@ -125,7 +125,7 @@ fn forged_sizes_do_not_panic() {
     assert_eq!(SignedCheckpoint::parse(&beyond), Err(size));
 }
 
-/// Every single byte, and each of its bits, of what a stranger may hand us.
+/// Alters every byte, and each of its bits, of the text from outside.
 #[test]
 fn every_altered_byte_is_noticed() {
     let keys = [key().public()];

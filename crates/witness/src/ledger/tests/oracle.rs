@@ -1,4 +1,4 @@
-//! Bytes that others computed.
+//! Bytes that another implementation computed.
 //!
 //! `tests/ledger/oracle.json` was computed in Python from the texts of RFC 6962 and C2SP alone (`hashlib` and
 //! `cryptography`), with a tree written as the recursion of the RFC. Never edited, only added to.
@@ -65,7 +65,7 @@ fn number_after(label: &str, text: &str) -> u64 {
     line.unwrap().parse().unwrap()
 }
 
-/// The tree size in the checkpoint at the end of a proof.
+/// Returns the tree size in the checkpoint at the end of a proof.
 fn size_in(proof: &str) -> u64 {
     let (_, checkpoint) = proof.split_once("\n\n").unwrap();
     checkpoint.lines().nth(1).unwrap().parse().unwrap()
@@ -103,7 +103,7 @@ fn the_tree_crate_gives_the_published_roots() {
     }
 }
 
-/// Keys that Go's module proxy and its documentation publish.
+/// Compares with keys that Go's module proxy and its documentation publish.
 #[test]
 fn key_hashes_are_the_published_ones() {
     let known = [
