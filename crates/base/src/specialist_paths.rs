@@ -1,4 +1,4 @@
-//! Where the files of the specialist registry lie.
+//! Paths of the specialist registry's files.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::environment::Environment;
 use crate::files;
 use crate::workspace::Workspace;
 
-/// Where the files are.
+/// The paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
     /// The registry.
@@ -28,7 +28,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// What the caller names, else what the variables name, else the workspace's own.
+    /// Uses the caller's names, else those of variables, else the workspace's own.
     #[must_use]
     pub fn find(workspace: &Workspace, environment: &Environment, named: &Named) -> Self {
         let own = workspace.role_os_dir();
@@ -66,7 +66,7 @@ impl Paths {
     }
 }
 
-/// Files that a command line names.
+/// Files named on a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
     /// The registry.
