@@ -1,4 +1,4 @@
-//! Grants: what agents may do here without being asked, until when and how often.
+//! Grants: actions that agents may perform here without a question, with time and use limits.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::errors::unfit;
 use super::frame::{Answer, Given, LoggedIn, Part, answer, missing};
 use crate::problem::Problem;
 
-/// Longest time that can be asked for in seconds: ten years.
+/// Longest duration in seconds: ten years.
 const MAX_SECONDS: u64 = 10 * 366 * 86_400;
 /// Most uses.
 const MAX_USES: u64 = 1_000_000;
@@ -90,7 +90,7 @@ pub(super) async fn grant(
     answer(&desk, move |desk| write_grant(desk, body)).await
 }
 
-/// Writes a grant. Hold [`Desk::one_passphrase`] around it.
+/// Writes a grant. The caller holds [`Desk::one_passphrase`].
 pub(crate) fn write_grant(desk: &Desk, body: Grant) -> Result<Granted, Problem> {
     let catalog = desk.config.oversight.policy().catalog;
     if catalog.action(&body.action).is_none() {
@@ -183,7 +183,7 @@ pub(super) async fn revoke(
     .await
 }
 
-/// Takes a grant back. Hold [`Desk::one_passphrase`] around it.
+/// Revokes a grant. The caller holds [`Desk::one_passphrase`].
 pub(crate) fn revoke_grant(
     desk: &Desk,
     action: &str,

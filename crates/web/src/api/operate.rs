@@ -1,5 +1,5 @@
-//! What an operator does with specialists: register, promote, roll back, halt, clear. Each needs a login and a reason, and
-//! leaves a line in the events log.
+//! Actions of an operator on specialists: register, promote, roll back, halt, clear. Each needs a login and a reason,
+//! and leaves a line in the events log.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ pub(super) struct Register {
     reason: Option<String>,
 }
 
-/// The name and the reason, checked, and the time.
+/// Checked name and reason, with the time.
 pub(crate) struct Signature {
     name: String,
     reason: String,
@@ -95,7 +95,7 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
-    /// For acts that need no reason.
+    /// Creates one for acts without a required reason.
     fn new(logged_in: String, named: Option<String>, reason: String) -> Result<Self, Problem> {
         if reason.chars().count() > MAX_REASON {
             let message = format!("`reason` has more than {MAX_REASON} characters");
@@ -108,7 +108,7 @@ impl Signature {
         })
     }
 
-    /// For acts that need one.
+    /// Creates one for acts with a required reason.
     pub(crate) fn needed(
         logged_in: String,
         named: Option<String>,
@@ -120,7 +120,7 @@ impl Signature {
         Self::new(logged_in, named, reason)
     }
 
-    /// As the log wants it.
+    /// Converts it for the log.
     pub(crate) fn operator(&self) -> Operator<'_> {
         Operator {
             name: &self.name,
@@ -249,7 +249,7 @@ pub(super) async fn halt(
     .await
 }
 
-/// An act on a role that needs a reason.
+/// Performs an act on a role that needs a reason.
 async fn signed(
     LoggedIn(person): LoggedIn,
     State(desk): State<Arc<Desk>>,

@@ -1,4 +1,4 @@
-//! Who may send evidence and who may ask: machines, API tokens, and the audit log of both.
+//! Access of machines and programs: enrolled machines, API tokens, and the audit log of both.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::frame::{Answer, Given, LoggedIn, Part, answer, missing};
 use super::ship::{name, public_key};
 use crate::problem::Problem;
 
-/// Acts that are shown.
+/// Most acts that are shown.
 const MOST_ACTS: usize = 1000;
 
 /// A machine whose evidence is taken.
@@ -171,7 +171,7 @@ pub(super) struct Secret {
 }
 
 fn administers(desk: &Desk, headers: &axum::http::HeaderMap) -> Result<(), Problem> {
-    // A person who logged in with the code of the terminal may; a token needs the role.
+    // A person logged in with the code of the terminal may do this; a token needs the role.
     match desk.gate.bearer(headers) {
         Some(bearer) if !bearer.role.may_administer() => {
             let why = "only a token with the role `admin` may change tokens";

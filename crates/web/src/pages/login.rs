@@ -25,14 +25,14 @@ struct Page {
     problem: Option<String>,
 }
 
-/// Where to go afterwards.
+/// Target after the login.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
     next: String,
 }
 
-/// A place of ours; anything else leads to the overview.
+/// Returns a local address; anything else leads to the overview.
 fn local(next: &str) -> String {
     let is_ours = next.starts_with('/')
         && !next.starts_with("//")
@@ -41,11 +41,11 @@ fn local(next: &str) -> String {
     if is_ours { next } else { "/" }.to_owned()
 }
 
-/// Whoever has no token yet sees this page too, so it says nothing about the workspace.
+/// Returns a frame without details of the workspace, because visitors without a token see this page too.
 fn stranger(visit: &Visit) -> Frame {
     Frame {
         root: String::new(),
-        // There is no way from here to here.
+        // The login page has no link to itself.
         path: String::new(),
         note: None,
         ..visit.frame("", "Log in")
@@ -58,7 +58,8 @@ pub(super) async fn form(
     headers: HeaderMap,
     Query(asked): Query<Asked>,
 ) -> Response {
-    // Who runs the process is nobody's business elsewhere. A proxy on this machine asks for others, by another name.
+    // The user's name is only shown on this machine. A proxy on this machine serves other clients, by another host
+    // name.
     let name = if client.is_here() && names_this_machine(&headers) {
         base::environment::user()
     } else {
@@ -138,7 +139,7 @@ fn operator(name: String) -> Result<String, Problem> {
 }
 
 pub(super) async fn log_out(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
-    // Whose login has ended meanwhile wants the same.
+    // A user whose login has ended meanwhile wants the same.
     desk.logins.log_out(&headers);
     let mut response = Redirect::to("/").into_response();
     if let Ok(cookie) = HeaderValue::from_str(&desk.logins.clear_cookie()) {
