@@ -17,7 +17,7 @@ use crate::sealed_files::{SealedFiles, short};
 use crate::trust::{Doubt, Trust};
 use crate::workspace::Workspace;
 
-/// How often a head is read again if it changes meanwhile.
+/// Most attempts to read a head that changes meanwhile.
 const MAX_LOOKS: usize = 8;
 
 /// The folder of the heads.

@@ -82,7 +82,7 @@ struct Line {
 /// A logged bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What the tree covers.
+    /// Content of the tree.
     pub leaf: Leaf,
     /// Path of the bundle, below the witness directory.
     pub file: String,

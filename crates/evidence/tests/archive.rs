@@ -31,7 +31,7 @@ fn act(what: &str) -> Act {
     Act::now("anna", what, "subject", "a test")
 }
 
-/// A bundle of a task, with facts that differ from task to task.
+/// Returns a bundle of a task, with facts that differ from task to task.
 fn bundle(number: u64, signer: &SigningKey) -> Vec<u8> {
     let created = 1_767_225_600_000_000_000 + number * 86_400_000_000_000 / 4;
     let task = TaskId(u128::from(number).to_be_bytes());

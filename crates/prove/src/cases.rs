@@ -27,7 +27,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Name in the exchange formats.
+    /// Returns the name in the exchange formats.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

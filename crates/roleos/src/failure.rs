@@ -25,9 +25,9 @@ use crate::exit::Exit;
 pub struct Failure {
     /// Stable name for programs.
     pub code: &'static str,
-    /// What was attempted and why it failed.
+    /// Attempted action, with the reason of the failure.
     pub message: String,
-    /// What to do next.
+    /// Next step for the user.
     pub hint: Option<String>,
     /// Set if the same command can succeed later.
     pub retryable: bool,

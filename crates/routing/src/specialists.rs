@@ -67,7 +67,7 @@ const MAX_FILE: u64 = 64 * 1024 * 1024;
 /// Largest log that is read as a whole.
 const MAX_LOG: u64 = 4 * 1024 * 1024 * 1024;
 
-/// How often a state is read again if it changes meanwhile.
+/// Most attempts to read a state that changes meanwhile.
 const MAX_LOOKS: usize = 8;
 
 /// A file that changed less than this ago may change again without a visible difference.

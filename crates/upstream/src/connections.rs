@@ -10,7 +10,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Builder, Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-/// How long an unused connection is kept.
+/// Time that an unused connection is kept.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// A client for either plain or encrypted connections.

@@ -119,7 +119,7 @@ pub struct Arena<'a> {
     pub verifiers: Arc<Verifiers>,
     /// The logs.
     pub logs: Logs,
-    /// How often a learning run calls each candidate.
+    /// Number of calls per candidate in a learning run.
     pub measurements: u64,
     /// Settings, for prices.
     pub config: &'a Config,

@@ -39,9 +39,9 @@ pub struct Problem {
     pub status: StatusCode,
     /// Stable name for programs.
     pub code: &'static str,
-    /// What was attempted and why it failed.
+    /// Attempted action, with the reason of the failure.
     pub message: String,
-    /// What to do next.
+    /// Next step for the user.
     pub hint: Option<String>,
     /// Time after which a retry makes sense, if known.
     pub retry_after: Option<Duration>,

@@ -23,7 +23,7 @@ const MAX_REGISTRY: u64 = 64 * 1024 * 1024;
 pub struct Candidate {
     /// The file.
     pub path: PathBuf,
-    /// How it is confirmed.
+    /// Kind of its confirmation.
     pub subject: Subject,
     /// Its content.
     pub content: Vec<u8>,

@@ -25,7 +25,7 @@ pub(super) const MAX_LINE: u64 = 4 * 1024 * 1024;
 /// Bytes of a torn line that are quoted in the line that reports it.
 const QUOTED: usize = 200;
 
-/// How often the file may be replaced before opening it fails.
+/// Most attempts to open a file that is replaced meanwhile.
 const REOPENINGS: usize = 8;
 
 /// An open journal, locked against other writers.

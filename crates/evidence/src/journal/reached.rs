@@ -12,7 +12,7 @@ use base::workspace::Workspace;
 
 use super::SessionId;
 
-/// How far a journal had come.
+/// Position that a journal had reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reached {
     pub(crate) session: String,

@@ -46,7 +46,7 @@ const UNKNOWN: &str = "\u{1}";
 /// Placeholder for such a part that is a number: `$?`.
 const NUMBER: char = '\u{2}';
 
-/// How far output and exit code of a command reflect its test runner.
+/// Degree to which output and exit code of a command reflect its test runner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Credit {
     /// The tests run on another tree: on another machine or in a container.
@@ -66,7 +66,7 @@ pub enum Credit {
 /// A command that runs tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TestCommand {
-    /// How far its result can be trusted.
+    /// Degree to which its result can be trusted.
     pub credit: Credit,
     /// The folder that it changes to before the tests run, as written; empty if it stays.
     pub folder: String,

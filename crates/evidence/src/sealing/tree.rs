@@ -16,7 +16,7 @@ use super::lfs;
 use base::git::{self, Content, Git, GitError};
 use base::repository::Location;
 
-/// How often files are listed again if they vanish while they are read.
+/// Most attempts to list files that vanish while they are read.
 const TRIES: usize = 3;
 
 /// Modes of reading the files of a working tree.

@@ -1,4 +1,4 @@
-//! How far an archive acknowledged a workspace: one small file that is replaced as a whole.
+//! Positions that an archive acknowledged for a workspace: one small file that is replaced as a whole.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub struct Server {
     pub keys: Vec<String>,
 }
 
-/// How far a log was sent.
+/// Position that was sent of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reached {
@@ -76,7 +76,7 @@ impl Refusal {
     }
 }
 
-/// How far everything was sent to one archive.
+/// Positions that were sent to one archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cursor {

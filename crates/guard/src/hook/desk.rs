@@ -127,8 +127,8 @@ impl<'a> Desk<'a> {
         self.agent.dialect()
     }
 
-    /// The settings of the gate, with the paths that the agent must not reach. Unanalysable commands are supervised
-    /// only if the session has proved that supervision works.
+    /// Returns the settings of the gate, with the paths that the agent must not reach. Unanalysable commands are
+    /// supervised only if the session has proved that supervision works.
     pub(super) fn policy(&self, event: &Event) -> Policy {
         let set = &self.config.oversight;
         let mut policy = set.policy_in(&self.workspace, self.environment);

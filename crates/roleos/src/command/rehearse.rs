@@ -71,7 +71,7 @@ impl Since {
     }
 }
 
-/// In other commands, a missing settings file was named by a variable.
+/// Converts an error: unlike in other commands, a missing settings file was not named by a variable.
 fn unread(error: ConfigError) -> Failure {
     let is_missing = matches!(error, ConfigError::Read { .. });
     let failure = Failure::from(error);

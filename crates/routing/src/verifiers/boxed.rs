@@ -197,7 +197,7 @@ fn environment(seen: &Seen) -> [(&'static str, &Path); 6] {
     ]
 }
 
-/// Only root's box belongs to another user.
+/// Returns the mode of a folder for a command: only root's box belongs to another user.
 fn given_mode() -> u32 {
     if rustix::process::geteuid().is_root() {
         0o755
@@ -206,7 +206,7 @@ fn given_mode() -> u32 {
     }
 }
 
-/// The files that a command gets.
+/// The files of a command.
 struct Given {
     folder: tempfile::TempDir,
     output: PathBuf,
@@ -214,7 +214,7 @@ struct Given {
 
 impl Given {
     fn write(job: &Job<'_>) -> io::Result<Self> {
-        // Others may look: root's box is another user's, and its name cannot be guessed for longer than it is there.
+        // Other users may read it: root's box belongs to another user, and its name cannot be guessed while it exists.
         let folder = tempfile::Builder::new()
             .prefix("roleos-verifier-")
             .permissions(fs::Permissions::from_mode(given_mode()))

@@ -46,7 +46,7 @@ impl Place {
         Self::start(prepare, &[], None).await
     }
 
-    /// As [`Place::with`], with further workspaces in folders below the first one's.
+    /// Does the same as [`Place::with`], with further workspaces in folders below the first one's.
     pub(crate) async fn with_others(prepare: impl FnOnce(&PathBuf), others: &[&str]) -> Self {
         Self::start(prepare, others, None).await
     }

@@ -29,7 +29,7 @@ pub(super) enum Finding {
     Alive,
     /// It requests a pause.
     Busy(Duration),
-    /// It refuses every request of ours.
+    /// It refuses all our requests.
     Refuses,
     /// It does not work.
     Broken,

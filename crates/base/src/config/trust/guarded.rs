@@ -260,7 +260,7 @@ fn mode_is_weaker(set: GovernanceMode, base: GovernanceMode) -> bool {
     acts || strictness(set) < strictness(base)
 }
 
-/// An unconfirmed mode never becomes `off`.
+/// Returns the mode, or approved in place of off: an unconfirmed mode never becomes `off`.
 fn at_least_approved(base: GovernanceMode) -> GovernanceMode {
     match base {
         GovernanceMode::Restricted => base,
