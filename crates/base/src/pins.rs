@@ -58,7 +58,7 @@ pub fn pin(workspace: &Workspace, environment: &Environment) -> Pin {
 /// Checks that the grants may be trusted in the session that began with `pin`.
 #[must_use]
 pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Held {
-    // In that case, each of these files counts only with its confirmation.
+    // In an initialised workspace, each of these files counts only with its confirmation.
     if Trust::of(workspace).is_initialised() {
         return Held::Yes;
     }

@@ -14,7 +14,8 @@ const PREFIX: &str = "roleos_";
 /// Longest name, reason or machine.
 pub const MAX_NAME: usize = 100;
 
-/// Permissions of a token; each role includes the one before it, except that [`Role::Agent`] may not read.
+/// Permissions of a token. From [`Role::Viewer`] on, each role includes the one before it; [`Role::Agent`] may only
+/// append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {

@@ -188,7 +188,7 @@ impl Who {
     }
 }
 
-/// Returns the current time in the format of logs, in milliseconds.
+/// Returns the current time in the format of logs, to the millisecond.
 #[must_use]
 pub fn now() -> String {
     clock::text(clock::now_ns() / 1_000_000 * 1_000_000)

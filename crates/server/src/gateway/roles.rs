@@ -99,7 +99,7 @@ struct Adapters {
     left_out: Vec<&'static str>,
 }
 
-/// Returns the current time in the format of logs, in milliseconds.
+/// Returns the current time in the format of logs, to the millisecond.
 pub(super) fn now() -> String {
     clock::text(clock::now_ns() / 1_000_000 * 1_000_000)
 }
