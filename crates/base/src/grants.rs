@@ -61,13 +61,11 @@ pub struct Entry {
     pub expires: Option<String>,
     /// Remaining uses.
     pub uses: Option<u64>,
-    /// Its scope.
     pub scope: Option<String>,
     /// Set if the scope is enforced.
     pub enforce: bool,
 }
 
-/// A new grant.
 #[derive(Clone, Debug, Default)]
 pub struct NewGrant {
     /// The action's id.
@@ -76,7 +74,6 @@ pub struct NewGrant {
     pub expires: Option<Timestamp>,
     /// Allowed uses.
     pub uses: Option<u64>,
-    /// Its scope.
     pub scope: Option<String>,
     /// Set if the scope is enforced.
     pub enforce: bool,

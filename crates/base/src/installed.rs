@@ -37,7 +37,6 @@ pub struct Put {
     pub made: bool,
     /// SHA-256 of the file afterwards, in hexadecimal digits.
     pub sha256: String,
-    /// The insertions.
     pub insertions: Vec<Insertion>,
 }
 

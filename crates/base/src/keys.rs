@@ -124,7 +124,6 @@ struct KeyFile {
 #[derive(Clone, Debug)]
 pub struct KeyInfo {
     pub id: KeyId,
-    /// Its algorithm.
     pub algorithm: Algorithm,
     /// Time of creation; empty for a foreign public key.
     pub created: String,

@@ -6,18 +6,14 @@ use crate::environment::Environment;
 use crate::files;
 use crate::workspace::Workspace;
 
-/// The paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
-    /// The registry.
     pub registry: PathBuf,
-    /// The state.
     pub state: PathBuf,
     /// The events log.
     pub events: PathBuf,
     /// The probe log, beside the events.
     pub probes: PathBuf,
-    /// The field log.
     pub field_log: PathBuf,
     /// Installed roles.
     pub roles: PathBuf,
@@ -69,9 +65,7 @@ impl Paths {
 /// Files named on a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// The registry.
     pub registry: Option<PathBuf>,
-    /// The state.
     pub state: Option<PathBuf>,
     /// The events log.
     pub events: Option<PathBuf>,

@@ -40,7 +40,6 @@ impl TrustStore {
         }
     }
 
-    /// Returns the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder

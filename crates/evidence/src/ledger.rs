@@ -125,7 +125,6 @@ impl LedgerFile {
         &self.entries
     }
 
-    /// Returns the tree.
     #[must_use]
     pub fn tree(&self) -> &Ledger {
         &self.ledger

@@ -95,7 +95,6 @@ pub enum SealError {
 pub enum Done {
     /// A bundle was made.
     Sealed {
-        /// Its task id.
         task_id: TaskId,
         /// Path of the bundle.
         path: PathBuf,

@@ -54,7 +54,6 @@ pub enum StoreError {
     /// It could be written, but not read again.
     #[error("the bundle has {size} bytes, the limit is {limit}")]
     TooLarge {
-        /// Its size.
         size: usize,
         /// Largest size that is read.
         limit: u64,
@@ -70,7 +69,6 @@ pub enum StoreError {
         "task `{task_id}` is logged, and its bundle or checkpoint is not in place yet: {source}"
     )]
     Unfinished {
-        /// Its task id.
         task_id: TaskId,
         /// Error of the later step.
         source: Box<LedgerError>,

@@ -252,7 +252,6 @@ pub struct Event {
 /// Answer to the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Proceed.
     Proceed,
     /// Proceed, with a note for the model.
     Advise(String),

@@ -49,7 +49,6 @@ pub const MAX_EVENT: u64 = 32 * 1024 * 1024;
 /// One event to answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The agent.
     pub agent: Agent,
     /// The event, as received.
     pub event: &'a [u8],

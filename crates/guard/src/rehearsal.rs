@@ -27,7 +27,6 @@ pub struct Rehearsal<'a> {
     pub oversight: &'a Oversight,
     /// Set if the gate is on.
     pub gate: bool,
-    /// The grants.
     pub grants: Grants,
     /// Earliest time of calls that count.
     pub since_ns: u64,

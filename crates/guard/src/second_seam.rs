@@ -90,9 +90,7 @@ fn without_secret(word: &str) -> String {
 pub struct Push {
     /// Name of the remote, or its URL if it has no name.
     pub remote: String,
-    /// Its URL.
     pub url: String,
-    /// The refs.
     pub refs: Vec<PushedRef>,
 }
 
@@ -101,7 +99,6 @@ pub struct Push {
 pub struct PushedRef {
     /// The pushed ref; `(delete)` for a deletion.
     pub local: String,
-    /// Its commit.
     pub commit: String,
     /// The ref on the remote.
     pub remote: String,

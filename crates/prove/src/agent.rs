@@ -8,7 +8,6 @@ use serde_json::json;
 use crate::grading::quoted;
 use crate::trial::hooks::SOCKET;
 
-/// An agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agent {
     /// Applies the reference.
@@ -28,7 +27,6 @@ pub enum Agent {
 pub enum Preset {
     /// Claude Code.
     Claude,
-    /// Codex.
     Codex,
     /// mini-swe-agent, which has no hooks.
     Mini,
@@ -251,7 +249,6 @@ pub struct Places {
     pub task: String,
     /// Its time limit.
     pub seconds: u64,
-    /// Its budget.
     pub budget_usd: String,
 }
 

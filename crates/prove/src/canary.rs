@@ -12,7 +12,6 @@ pub struct Planted {
     pub path: String,
     /// Set if the text is appended to an existing file.
     pub is_appended: bool,
-    /// Its text.
     pub text: String,
     /// Part of its names that differs in every run.
     pub suffix: String,

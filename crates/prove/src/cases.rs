@@ -20,7 +20,6 @@ pub enum Status {
     Passed,
     /// It did not run.
     Skipped,
-    /// It failed.
     Failed,
     /// It ended with an error.
     Error,

@@ -19,7 +19,6 @@ pub use picture::svg;
 /// One run on the curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Night {
-    /// The run.
     pub run: String,
     /// Start time.
     pub created: String,

@@ -115,7 +115,6 @@ impl Verdict {
         }
     }
 
-    /// Returns the outcome.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         self.cause.map_or(Outcome::Solved, Cause::outcome)

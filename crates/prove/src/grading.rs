@@ -28,7 +28,6 @@ pub const MAX_LOG: usize = 1 << 20;
 pub struct Bench<'a> {
     /// The repository of the task.
     pub repo: &'a Repo,
-    /// Its trees.
     pub trees: &'a Trees,
     /// Toolchains of the machine.
     pub tools: &'a Toolchains,
@@ -38,7 +37,6 @@ pub struct Bench<'a> {
     pub work: &'a Path,
 }
 
-/// A test run.
 #[derive(Clone, Debug, Default)]
 pub struct TestRun {
     /// The report, canary included.
@@ -56,7 +54,6 @@ pub struct TestRun {
 /// Result of grading.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graded {
-    /// The verdict.
     pub verdict: Verdict,
     /// The change that was graded.
     pub diff: Vec<u8>,

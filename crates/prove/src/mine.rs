@@ -63,13 +63,11 @@ pub struct Plan {
 /// A commit that is not a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dropped {
-    /// The commit.
     pub commit: String,
     /// First line of its message.
     pub subject: String,
     /// Stable name of the reason.
     pub reason: String,
-    /// Details.
     pub detail: String,
 }
 

@@ -15,7 +15,6 @@ pub struct Repo {
     pub git_dir: PathBuf,
 }
 
-/// An entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeEntry {
     /// `blob`, `commit` and so on.

@@ -31,7 +31,6 @@ pub struct Part {
 /// The report of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// The run.
     pub run: RunFacts,
     /// `ACCEPTED`, `NOT ACCEPTED` or `NOT YET`.
     pub verdict: &'static str,

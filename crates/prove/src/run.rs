@@ -39,9 +39,7 @@ pub struct RunFacts {
     pub run: String,
     /// Folder of the suite.
     pub suite: String,
-    /// Name of the suite.
     pub suite_name: String,
-    /// Digest of the suite.
     pub suite_digest: String,
     /// Ids of the tasks.
     pub tasks: Vec<String>,
@@ -100,7 +98,6 @@ pub enum RunError {
 /// Options and resources of a run.
 #[derive(Debug)]
 pub struct Runner<'a> {
-    /// The suite.
     pub suite: &'a Suite,
     /// The selected tasks.
     pub members: Vec<&'a Member>,

@@ -38,7 +38,6 @@ pub fn task_id(run: &str, digest: &str, attempt: u32, retry: u32) -> TaskId {
 /// The bundle of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedTrial {
-    /// Its id.
     pub task_id: TaskId,
     /// Its file.
     pub path: PathBuf,

@@ -51,9 +51,7 @@ pub struct Meta {
 /// A task with its files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
-    /// The task.
     pub task: Task,
-    /// Its tests.
     pub tests: Tests,
     /// The issue text for the agent.
     pub issue: String,
@@ -68,7 +66,6 @@ pub struct Member {
 /// A parsed suite.
 #[derive(Clone, Debug)]
 pub struct Suite {
-    /// Its folder.
     pub folder: PathBuf,
     /// Content of `suite.toml`.
     pub meta: Meta,

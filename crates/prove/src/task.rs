@@ -26,7 +26,6 @@ impl BadTask {
     }
 }
 
-/// A task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {

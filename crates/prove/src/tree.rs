@@ -254,7 +254,6 @@ impl Trees {
 /// Changes of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// The patch.
     pub patch: Vec<u8>,
     /// Set if the changes exceed the limit.
     pub is_cut: bool,

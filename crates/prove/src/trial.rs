@@ -35,9 +35,7 @@ const MAX_TRANSCRIPT: usize = 4 << 20;
 /// Rules of running agents.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The agent.
     pub agent: Agent,
-    /// Its mode.
     pub mode: Mode,
     /// `roleos` itself, which supervises the box and connects it to the outside.
     pub program: PathBuf,

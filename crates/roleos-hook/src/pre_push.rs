@@ -23,7 +23,6 @@ const MAX_INPUT: u64 = 16 * 1024 * 1024;
 pub struct Pushed {
     /// Name of the remote.
     pub remote: String,
-    /// Its URL.
     pub url: String,
     /// The workspace root.
     pub root: Option<PathBuf>,

@@ -37,7 +37,6 @@ pub enum SetError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// It is not JSON.
     #[error("cannot read `{}`: it is no JSON: {source}", path.display())]
     NotJson {
         path: PathBuf,
@@ -81,7 +80,6 @@ pub fn read_set_as_written(path: &Path) -> Result<(AuditSet, Value), SetError> {
 /// Rules for scoring an exam.
 #[derive(Clone, Copy, Debug)]
 pub struct Examiner<'a> {
-    /// The verifiers.
     pub verifiers: &'a Verifiers,
     /// The metric of an answer's value.
     pub metric: &'a Metric,

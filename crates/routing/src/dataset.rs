@@ -32,7 +32,6 @@ pub fn path(workspace: &Workspace) -> PathBuf {
 pub struct Texts {
     /// The contest, as in the run log.
     pub run_id: String,
-    /// The input.
     pub input: Value,
     /// The winner's answer.
     pub output: Value,

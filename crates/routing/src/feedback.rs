@@ -64,7 +64,6 @@ pub struct Said {
     /// The right answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Value>,
-    /// Comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
@@ -113,7 +112,6 @@ pub struct Subject {
     /// The version that answered; `None` for the general model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Its model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_id: Option<String>,
     /// Hash of the input.
@@ -135,7 +133,6 @@ pub struct Line {
     /// The feedback.
     #[serde(flatten)]
     pub said: Words,
-    /// Its subject.
     #[serde(flatten)]
     pub subject: Subject,
     /// Set if the answer was good, where the feedback shows it.
@@ -157,7 +154,6 @@ pub struct Words {
     /// The right answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Value>,
-    /// Comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }

@@ -36,7 +36,6 @@ pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("selector.json")
 }
 
-/// Returns the path of the features.
 #[must_use]
 pub fn features_path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("features.jsonl")

@@ -73,7 +73,6 @@ const MAX_LOOKS: usize = 8;
 /// A file that changed less than this ago may change again without a visible difference.
 const RACY_NS: i128 = 1_000_000_000;
 
-/// The settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Probes and halts.
@@ -442,7 +441,6 @@ impl Specialists {
         Ok(rebuild(&events, &probes, &self.settings.shadow))
     }
 
-    /// Locks the state.
     fn lock_state(&self) -> Result<Lock, FileError> {
         lock(&self.paths.state)
     }

@@ -31,7 +31,6 @@ pub enum TeamError {
         address: String,
         /// Its message.
         detail: String,
-        /// Its code.
         code: String,
     },
     /// The tables belong to a newer program.

@@ -20,7 +20,6 @@ pub struct Consulted {
     pub verdict: Verdict,
     /// The version that answered.
     pub version: Option<String>,
-    /// Its receipt.
     pub receipt: Receipt,
     /// Error of logging; it does not affect the verdict.
     pub not_logged: Option<String>,

@@ -115,9 +115,7 @@ pub fn prompt_hash<'a>(
 pub struct Arena<'a> {
     /// Gate, backends and the general model.
     pub dispatcher: &'a Dispatcher<'a>,
-    /// The verifiers.
     pub verifiers: Arc<Verifiers>,
-    /// The logs.
     pub logs: Logs,
     /// Number of calls per candidate in a learning run.
     pub measurements: u64,

@@ -44,7 +44,6 @@ impl std::fmt::Debug for Dispatcher<'_> {
 pub struct Answer {
     /// The answer, or the error.
     pub result: Result<Value, FallbackError>,
-    /// Its receipt.
     pub receipt: Receipt,
     /// Error of logging; it does not affect the answer.
     pub not_logged: Option<String>,

@@ -36,7 +36,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause, regardless of the server's request.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// A prompt.
 #[derive(Clone, Copy, Debug)]
 pub struct Prompt<'a> {
     pub role: &'a str,

@@ -38,17 +38,14 @@ pub enum SendError {
     /// It cannot be reached or is busy; a retry can succeed.
     #[error("`{address}` cannot be reached: {why}")]
     Away {
-        /// Its address.
         address: String,
         /// Reason.
         why: String,
         /// Requested pause.
         again: Option<Duration>,
     },
-    /// It refused.
     #[error("`{address}` refused: {message}")]
     Refused {
-        /// Its address.
         address: String,
         /// Stable name of the reason.
         code: String,

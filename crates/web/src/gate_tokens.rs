@@ -53,7 +53,6 @@ impl Gate {
         }
     }
 
-    /// Returns the archive.
     #[must_use]
     pub fn archive(&self) -> &Arc<dyn Archive> {
         self.intake.archive()

@@ -18,7 +18,6 @@ pub enum Action {
     Name,
     /// Create a directory.
     MakeDirectory,
-    /// Lock it.
     Lock,
     /// Complete a recorded operation.
     Finish,

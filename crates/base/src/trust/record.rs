@@ -57,13 +57,11 @@ pub(super) enum Halts {
     Many(Vec<HaltRecord>),
 }
 
-/// A halt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HaltRecord {
     /// The halted version; `None` for the whole role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Reason.
     pub reason: String,
     /// Start of the halt.
     pub since: String,

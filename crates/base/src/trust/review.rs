@@ -25,7 +25,6 @@ pub struct Candidate {
     pub path: PathBuf,
     /// Kind of its confirmation.
     pub subject: Subject,
-    /// Its content.
     pub content: Vec<u8>,
     /// The parts that need confirmation.
     pub needs: Vec<Need>,

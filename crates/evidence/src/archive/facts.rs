@@ -13,9 +13,7 @@ pub struct Facts {
     pub mode: Option<String>,
     /// The role that the agent played.
     pub role: Option<String>,
-    /// The model.
     pub model: Option<String>,
-    /// The agent.
     pub agent: Option<String>,
     /// Version of the adapter.
     pub specialist: Option<String>,

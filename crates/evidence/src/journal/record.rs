@@ -329,7 +329,6 @@ pub struct BuildFile {
 pub struct Outcome {
     /// The agent's name for the call.
     pub call_id: String,
-    /// The tool.
     pub tool: String,
     /// SHA-256 of the whole result as canonical JSON.
     pub sha256: String,
@@ -369,7 +368,6 @@ pub struct Outcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stop {
-    /// The subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
     /// Final message of the agent.

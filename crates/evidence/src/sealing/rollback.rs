@@ -25,7 +25,6 @@ pub(super) const NOT_COVERED: &str = "more than 4096 or 64 MiB of ignored files,
 pub struct Place<'a> {
     /// The directory of journals.
     pub sessions: &'a Path,
-    /// The session.
     pub session: &'a SessionId,
     /// The agent, as in the journal.
     pub agent: &'a str,

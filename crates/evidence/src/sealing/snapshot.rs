@@ -32,9 +32,7 @@ const IGNORE_FILE: &[u8] = b".gitignore";
 pub struct Snapshot {
     /// The top of the repository.
     pub top: PathBuf,
-    /// The commit.
     pub commit: String,
-    /// Its tree.
     pub tree: String,
     /// The commit of index, refs and permissions.
     pub state: String,

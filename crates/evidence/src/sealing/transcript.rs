@@ -32,7 +32,6 @@ pub struct Message {
     pub time_ns: u64,
     /// The model, as it calls itself.
     pub model: String,
-    /// Its usage.
     pub usage: Usage,
     /// Cost according to the agent, in millionths of a US dollar.
     pub cost: Option<u64>,

@@ -14,7 +14,6 @@ use super::{ItemAnswer, ShipError};
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// The first pause after a failure; every further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15 * 60);
 
 /// The archive as it was pinned at the first contact.

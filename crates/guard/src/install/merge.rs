@@ -44,7 +44,6 @@ pub struct Entry {
 pub struct Wanted {
     /// Keys beside `hooks` that must exist, with any value.
     pub beside: Vec<(&'static str, Value)>,
-    /// The entries.
     pub entries: Vec<Entry>,
     /// Keys within objects beside `hooks`: the object, the key and its value. An existing key stays as it is.
     pub inside: Vec<(&'static str, &'static str, Value)>,

@@ -44,7 +44,6 @@ pub enum Start {
 /// One of our entries, found in settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its event.
     pub event: String,
     /// Its command.
     pub start: Start,

@@ -32,7 +32,6 @@ pub(crate) fn toml_entries(text: &str) -> Result<Vec<(String, Value)>, toml::de:
 /// The file with one agent's hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The agent.
     pub agent: Agent,
     /// The file.
     pub path: PathBuf,

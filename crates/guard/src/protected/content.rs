@@ -29,7 +29,6 @@ pub(super) enum Content {
     },
     /// A symbolic link to this path.
     Link(String),
-    /// A folder.
     Folder,
     /// A device, a pipe, or a file that is too long or cannot be read.
     Other,

@@ -56,7 +56,6 @@ pub(super) struct Entry {
 /// A reverted change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undone {
-    /// Its id.
     pub id: String,
     /// Its time.
     pub at: String,

@@ -231,7 +231,6 @@ pub struct Trial<'a> {
     pub record: &'a TrialRecord,
     /// Id of its bundle.
     pub id: &'a str,
-    /// The agent.
     pub agent: &'a str,
     /// The model; empty if unknown.
     pub model: &'a str,

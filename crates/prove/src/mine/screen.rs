@@ -9,7 +9,6 @@ use crate::task::Tests;
 /// A commit and its changes against its first parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
-    /// The commit.
     pub commit: String,
     /// Its first parent, empty for the first commit.
     pub parent: String,

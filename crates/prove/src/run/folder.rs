@@ -11,7 +11,6 @@ use witness::wire::Outcome;
 use super::{MAX_JOURNAL, RunError, RunFacts};
 use crate::trial::{TrialFolder, TrialRecord};
 
-/// Folder of a run.
 #[derive(Clone, Debug)]
 pub struct RunFolder(pub PathBuf);
 

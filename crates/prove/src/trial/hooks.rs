@@ -37,7 +37,6 @@ const MAX_CALLS: usize = 65_000;
 pub struct ToolCall {
     /// The agent's id for it.
     pub id: String,
-    /// The tool.
     pub tool: String,
     /// `allowed`, `denied` or `confirmed`.
     pub recorded: String,

@@ -141,7 +141,6 @@ impl TrialRecord {
         }
     }
 
-    /// Returns the outcome.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let found = Outcome::ALL

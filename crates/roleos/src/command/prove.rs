@@ -229,7 +229,6 @@ fn read_predictions(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     Ok(found.into_iter().collect())
 }
 
-/// Returns the folder of runs.
 fn runs_folder(context: &Context) -> PathBuf {
     context.workspace.role_os_dir().join("prove")
 }

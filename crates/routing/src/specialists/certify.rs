@@ -77,7 +77,6 @@ pub struct Reading {
 /// Content of a log for one role and its versions.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The contests.
     pub contests: Counter,
     /// By version's id.
     pub versions: BTreeMap<String, (Windows, Trials)>,
@@ -416,7 +415,6 @@ pub enum Proposal {
     },
     /// A version with evidence against it in the log.
     Prune {
-        /// The version.
         version: String,
         /// Reason.
         why: Prune,

@@ -28,12 +28,9 @@ pub struct Wanted<'a> {
     pub trials: &'a BTreeMap<String, u64>,
 }
 
-/// An entrant.
 #[derive(Clone, Debug)]
 pub struct Entrant {
-    /// The version.
     pub version: Version,
-    /// Its declaration.
     pub declaration: Declaration,
     /// The request to it.
     pub call: Call,
@@ -46,7 +43,6 @@ pub struct Entrant {
 /// A version that does not take part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The version.
     pub version: String,
     /// Reason.
     pub why: String,

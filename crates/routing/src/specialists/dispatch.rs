@@ -38,7 +38,6 @@ pub struct Asked<'a> {
 /// A dispatch with the gate's decision.
 #[derive(Clone, Debug)]
 pub struct Begun {
-    /// The decision.
     pub decision: Decision,
     /// The request, if the adapter may answer.
     pub call: Option<Call>,

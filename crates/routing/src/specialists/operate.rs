@@ -53,11 +53,8 @@ pub enum OperateError {
         "`{model_id}` {version} is registered for role `{role}` with another manifest ({hash})"
     )]
     OtherManifest {
-        /// The model.
         model_id: String,
-        /// Its version.
         version: String,
-        /// The role.
         role: String,
         /// The other manifest's hash.
         hash: String,
@@ -104,9 +101,7 @@ pub struct Operator<'a> {
 /// A version that was registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registered {
-    /// Its id.
     pub id: String,
-    /// Its level.
     pub level: String,
     /// The active version, unchanged.
     pub active: Option<String>,

@@ -18,13 +18,11 @@ pub struct Moved {
     pub from: Option<String>,
     /// Version that is active, or tried.
     pub to: String,
-    /// Its level.
     pub level: String,
     /// Set if the level has no evidence on this machine.
     pub claimed: bool,
     /// Halts of the role afterwards: the role itself, or versions.
     pub halted: Vec<Option<String>>,
-    /// Its exam.
     pub exam_hash: String,
     /// Share of inputs for a canary.
     pub share: Option<f64>,

@@ -30,7 +30,6 @@ pub enum SpendingError {
         "the day's spending cap of {cap} millionths of a dollar does not cover this call: {spent} are spent"
     )]
     Cap {
-        /// The cap.
         cap: MicroUsd,
         /// Amount spent or reserved.
         spent: MicroUsd,

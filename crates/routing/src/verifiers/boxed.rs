@@ -55,7 +55,6 @@ pub(super) struct Job<'a> {
     pub(super) output_file: &'a str,
     /// The output; also on standard input.
     pub(super) output: &'a [u8],
-    /// The input.
     pub(super) input: &'a [u8],
 }
 

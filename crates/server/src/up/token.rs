@@ -14,7 +14,6 @@ use super::{MIN_TOKEN, UpError, named_secret};
 /// Longest file that is read.
 const MAX_FILE: u64 = 4096;
 
-/// Returns its path.
 pub(super) fn path(workspace: &Workspace) -> PathBuf {
     workspace.keys_dir().join("gateway.token")
 }

@@ -22,7 +22,6 @@ pub struct Round<'a> {
     pub workspace: &'a Workspace,
     /// Settings.
     pub config: &'a Config,
-    /// The specialists.
     pub specialists: &'a Specialists,
     /// Current time, in nanoseconds since 1970.
     pub now_ns: u64,
@@ -39,7 +38,6 @@ impl std::fmt::Debug for Round<'_> {
 /// A record that is too old.
 #[derive(Debug)]
 pub struct Old {
-    /// Its path.
     pub path: PathBuf,
     /// Its content.
     pub record: AuditRecord,

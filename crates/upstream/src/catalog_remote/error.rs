@@ -22,7 +22,6 @@ pub struct RemoteError {
 pub struct Older {
     /// Time of its bytes, in nanoseconds since 1970.
     pub cached_at_ns: u64,
-    /// Its age.
     pub age: Duration,
 }
 
@@ -74,7 +73,6 @@ pub enum Situation {
     Timeout {
         /// Host and port.
         host: String,
-        /// The limit.
         limit: Duration,
     },
     /// It redirects, but an answer must not determine the server.

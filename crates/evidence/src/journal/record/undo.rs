@@ -10,7 +10,6 @@ use super::is_false;
 pub struct Snapshot {
     /// The top of the repository.
     pub top: String,
-    /// The commit.
     pub commit: String,
     /// Its tree: the bytes of the files.
     pub tree: String,
@@ -46,7 +45,6 @@ pub struct Rollback {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Unwatched {
-    /// The call.
     pub call_id: String,
     /// The consequence, as a sentence.
     pub why: String,
@@ -58,7 +56,6 @@ pub struct Unwatched {
 pub struct Restored {
     /// The call after which it was noticed; empty if no call had just ended.
     pub call_id: String,
-    /// The files.
     pub files: Vec<RestoredFile>,
 }
 

@@ -59,7 +59,6 @@ pub struct Input {
     pub path: String,
     /// Its use.
     pub role: Role,
-    /// Its arguments.
     pub arguments: Vec<String>,
 }
 
