@@ -80,7 +80,7 @@ pub enum OperateError {
     /// The state cannot be used.
     #[error("the state `{}` cannot be used", path.display())]
     Unreadable {
-        /// Which file.
+        /// Path of the state.
         path: PathBuf,
         /// Reason.
         source: Unreadable,
