@@ -1,5 +1,5 @@
-//! Whether this process runs below a coding agent: by the marks that agents leave in the environment of the commands
-//! they run, and by the processes above it. It recognises; what follows from it is the caller's business.
+//! Detects a coding agent above this process: by the marks that agents set in the environment of their commands, and by
+//! the parent processes. The caller decides about the consequences.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -28,14 +28,14 @@ pub(crate) const MARKS: &[(&str, &str)] = &[
     ("ROLEOS_WATCH", SUPERVISED),
 ];
 
-/// The supervisor of a command calls itself so, whatever the command is.
+/// Process name of a command's supervisor, for every command.
 const SUPERVISOR: &str = "roleos-watch";
 const SUPERVISED: &str = "a supervised command";
 
 /// The mark that several agents share; its value names the agent.
 pub(crate) const SHARED_MARK: &str = "AI_AGENT";
 
-/// Programs that are agents, by name. Editors are none: people have terminals in them too.
+/// Programs that are agents, by name. Editors are not: people use terminals in them too.
 const PROGRAMS: &[(&str, &str)] = &[
     ("claude", "Claude Code"),
     ("codex", "Codex"),
@@ -46,7 +46,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("qwen", "Qwen Code"),
 ];
 
-/// The same by the package that a script belongs to.
+/// Agents by the package that a script belongs to.
 const PACKAGES: &[(&str, &str)] = &[
     ("@anthropic-ai/claude-code", "Claude Code"),
     ("@openai/codex", "Codex"),
@@ -55,39 +55,39 @@ const PACKAGES: &[(&str, &str)] = &[
     ("@qwen-code/qwen-code", "Qwen Code"),
 ];
 
-/// Programs whose first argument is the program that is meant.
+/// Programs whose first argument is the actual program.
 const INTERPRETERS: &[&str] = &["node", "nodejs", "bun", "deno"];
 
-/// No process is this deep.
+/// Largest depth of processes.
 const MAX_DEPTH: usize = 128;
 const MAX_COMMAND_LINE: u64 = 256 * 1024;
 
-/// An agent, and how it was recognised.
+/// An agent with the evidence for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentAbove {
     /// Its name, for people.
     pub agent: String,
-    /// What showed it, for people: a variable or a process.
+    /// Evidence for people: a variable or a process.
     pub shown_by: String,
 }
 
-/// The agent below which this process runs, if there is one.
+/// Finds the agent above this process, if there is one.
 #[must_use]
 pub fn find() -> Option<AgentAbove> {
-    // A person whose machine hides the processes above is not locked out.
+    // A person whose machine hides the parent processes is not locked out.
     by_marks(environment::agent_mark)
         .or_else(|| by_ancestors(Path::new("/proc"), std::process::id()).unwrap_or_default())
 }
 
-/// The agent below which another process of this user runs, by its variables and by the processes above it.
+/// Finds the agent above another process of this user, by its variables and its parent processes.
 ///
 /// # Errors
-/// It cannot be told: the process has ended, or hides its variables.
+/// The process has ended, or hides its variables.
 pub fn find_above(process: u32) -> io::Result<Option<AgentAbove>> {
     let proc = Path::new("/proc");
     let environ = read(&proc.join(process.to_string()).join("environ"))?;
     if environ.is_empty() {
-        // So does one that has ended and was not waited for.
+        // An ended process that was not waited for looks the same.
         return Err(io::Error::other("the process shows no variables"));
     }
     match by_marks(|name| marked_in(&environ, name)) {
@@ -100,7 +100,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     files::read(path, MAX_COMMAND_LINE).map_err(|error| error.source)
 }
 
-/// The value of a variable in the form in which the system shows another process's.
+/// Returns the value of a variable in the format of `/proc/<pid>/environ`.
 fn marked_in(environ: &[u8], name: &str) -> Option<OsString> {
     environ.split(|&byte| byte == 0).find_map(|variable| {
         let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
@@ -116,7 +116,7 @@ fn by_marks(lookup: impl Fn(&str) -> Option<OsString>) -> Option<AgentAbove> {
             shown_by: format!("the variable `{name}` is set"),
         });
     }
-    // A hook is started by the agent's own program and says so; what the agent runs says `…_agent`, or just its name.
+    // The agent's own program sets the variable for a hook too; commands of the agent have `…_agent`, or only its name.
     let value = set(SHARED_MARK)?.to_string_lossy().into_owned();
     (!value.ends_with("_harness")).then(|| AgentAbove {
         shown_by: format!("the variable `{SHARED_MARK}` is `{value}`"),
@@ -149,7 +149,7 @@ fn by_ancestors(proc: &Path, start: u32) -> io::Result<Option<AgentAbove>> {
     Ok(None)
 }
 
-/// The parent stands behind the program's name, which is in brackets and may itself hold any.
+/// Parses name and parent. The parent follows the program's name, which is in brackets and may itself contain brackets.
 fn name_and_parent(proc: &Path, process: u32) -> io::Result<(String, u32)> {
     let stat = read(&proc.join(process.to_string()).join("stat"))?;
     let text = String::from_utf8_lossy(&stat);
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(mark(&[("CURSOR_TRACE_ID", "an editor's terminal")]), None);
     }
 
-    /// Processes from the innermost out, each by its words.
+    /// Builds processes from the innermost out, each by its words.
     fn tree(lines: &[&str]) -> Option<String> {
         let proc = tempfile::tempdir().unwrap();
         for (index, line) in lines.iter().enumerate() {
@@ -234,7 +234,7 @@ mod tests {
             let put = |name: &str, text: String| {
                 files::write(&folder.join(name), text.as_bytes(), files::Privacy::Shared).unwrap();
             };
-            // The supervisor shows no words.
+            // The supervisor has no words.
             let (name, words) = match *line {
                 SUPERVISOR => (SUPERVISOR, String::new()),
                 line => ("a) b", line.replace(' ', "\0")),
@@ -287,7 +287,7 @@ mod tests {
             .env("GEMINI_CLI", "1")
             .spawn()
             .unwrap();
-        // Until the program runs, the process has the variables of this one, or none.
+        // Until the program is executed, the process has the variables of this one, or none.
         let since = std::time::Instant::now();
         let mut above = None;
         while above.is_none() && since.elapsed().as_secs() < 10 {

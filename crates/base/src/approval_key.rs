@@ -1,7 +1,7 @@
-//! The key with which a person says yes: it signs approvals and receipts, and nothing else does.
+//! The key of a person: it signs approvals and receipts, and no other key does.
 //!
 //! Three levels. Same user: the private half lies beside the other keys. Passphrase: it is encrypted, and the person
-//! types what opens it. System: the public half lies in a directory that belongs to root, and no other is believed.
+//! types the passphrase. System: the public half lies in a directory that belongs to root, and no other is trusted.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -23,34 +23,34 @@ use crate::sealed_files;
 use crate::trust::{self, Trust};
 use crate::workspace::Workspace;
 
-/// Where `init --system` puts the public half.
+/// Directory in which `init --system` stores the public half.
 pub const SYSTEM_DIRECTORY: &str = "/etc/roleos";
-/// The public half, in the one or the other directory.
+/// File name of the public half, in either directory.
 pub const PUBLIC_FILE: &str = "approval.pub";
-/// The private half.
+/// File name of the private half.
 pub const SECRET_FILE: &str = "approval.key";
 
 const FORMAT: &str = "roleos-approval-key/v1";
-/// What RFC 9106 recommends where memory is no matter of course: 64 MiB, three passes.
+/// Recommendation of RFC 9106 for limited memory: 64 MiB, three passes.
 const MEMORY_KIB: u32 = 64 * 1024;
 const PASSES: u32 = 3;
-/// A key file may ask for no more; it could make us run out of memory.
+/// Most memory that a key file may demand; more could exhaust this process.
 const MAX_MEMORY_KIB: u32 = 512 * 1024;
 const MAX_PASSES: u32 = 16;
 
-/// How well the private half is guarded.
+/// Protection of the private half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Whatever runs as the user can sign.
+    /// Every program of the user can sign.
     SameUser,
-    /// Only who knows the passphrase can sign.
+    /// Signing needs the passphrase.
     Passphrase,
-    /// What is believed is root's business.
+    /// Root decides which key is trusted.
     System,
 }
 
 impl Level {
-    /// As people and programs read it.
+    /// Returns the name for people and programs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ struct SecretFile {
     secret: Zeroizing<Vec<u8>>,
 }
 
-/// How the secret was encrypted: Argon2id, then ChaCha20-Poly1305.
+/// Encryption of the secret: Argon2id, then ChaCha20-Poly1305.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sealing {
@@ -88,7 +88,7 @@ struct Sealing {
 
 const METHOD: &str = "argon2id+chacha20poly1305";
 
-/// Where the key lies, and to whom the files have to belong.
+/// Location of the key, with the required owner of its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     directory: PathBuf,
@@ -96,7 +96,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The machine's key, if root has put one there; else the workspace's.
+    /// Returns the machine's key, if root has installed one; else the workspace's.
     #[must_use]
     pub fn of(workspace: &Workspace) -> Self {
         Self::of_machine().unwrap_or_else(|| Self {
@@ -105,16 +105,16 @@ impl Place {
         })
     }
 
-    /// Returns the machine's key, if root has put one there.
+    /// Returns the machine's key, if root has installed one.
     #[must_use]
     pub fn of_machine() -> Option<Self> {
         let system = Self::owned(Path::new(SYSTEM_DIRECTORY), 0);
-        // A place that cannot be looked at counts as one with a key, which then cannot be read.
+        // A location that cannot be checked counts as one with a key, which then cannot be read.
         let is_absent = matches!(system.public_path().try_exists(), Ok(false));
         (!is_absent).then_some(system)
     }
 
-    /// A directory that has to belong to `owner`, with everything above it.
+    /// Returns a directory that must belong to `owner`, with all its parents.
     #[must_use]
     pub fn owned(directory: &Path, owner: u32) -> Self {
         Self {
@@ -123,22 +123,22 @@ impl Place {
         }
     }
 
-    /// The file of the public half.
+    /// Returns the path of the public half.
     #[must_use]
     pub fn public_path(&self) -> PathBuf {
         self.directory.join(PUBLIC_FILE)
     }
 
-    /// The file of the private half.
+    /// Returns the path of the private half.
     #[must_use]
     pub fn secret_path(&self) -> PathBuf {
         self.directory.join(SECRET_FILE)
     }
 
-    /// The key that is believed; `None` when there is none yet.
+    /// Returns the trusted key; `None` if there is none yet.
     ///
     /// # Errors
-    /// It is damaged, or others than the owner could have changed it.
+    /// It is damaged, or other users than the owner could have changed it.
     pub fn verifying_key(&self) -> Result<Option<PublicKey>, KeyError> {
         let path = self.public_path();
         if !path.exists() {
@@ -156,7 +156,7 @@ impl Place {
         })
     }
 
-    /// How well the private half is guarded.
+    /// Returns the protection of the private half.
     ///
     /// # Errors
     /// It cannot be read.
@@ -174,7 +174,7 @@ impl Place {
         })
     }
 
-    /// Whether a passphrase is needed to sign.
+    /// Returns `true` if signing needs a passphrase.
     ///
     /// # Errors
     /// The private half cannot be read.
@@ -197,7 +197,7 @@ impl Place {
         Ok(file)
     }
 
-    /// The private half; `passphrase` is what the person typed, when one is needed.
+    /// Returns the private half; `passphrase` is the person's input, if one is needed.
     ///
     /// # Errors
     /// The file cannot be read, the passphrase is wrong, or the two halves do not belong together.
@@ -225,7 +225,7 @@ impl Place {
         Ok(key)
     }
 
-    /// Makes a key in the place of the old one, encrypted when there is a passphrase.
+    /// Creates a key in the place of the old one, encrypted if there is a passphrase.
     ///
     /// # Errors
     /// There is no randomness, or a file cannot be written.
@@ -233,7 +233,7 @@ impl Place {
         self.create_after(passphrase, |_, _| Ok(()))
     }
 
-    /// The same, with something to do before the files of the private and the public half are written.
+    /// Does the same, with a step before the files of both halves are written.
     fn create_after(
         &self,
         passphrase: Option<&str>,
@@ -258,7 +258,7 @@ impl Place {
         };
         let mut text = Zeroizing::new(serde_json::to_vec_pretty(&file).unwrap_or_default());
         text.push(b'\n');
-        // A folder of the machine is nobody's workspace: what git does there is not ours to say.
+        // A folder of the machine does not belong to a workspace: we do not decide how git treats it.
         if self.owner.is_none() {
             keys::make_home(files::parent(&self.directory))?;
         }
@@ -267,17 +267,17 @@ impl Place {
         let line = keys::public_line(&key.public());
         let public = files::prepare(&self.public_path(), line.as_bytes(), Privacy::Shared)?;
         announce(&key, [&text, line.as_bytes()])?;
-        // A crash between the two leaves halves that do not fit, which `signing_key` names.
+        // A crash between the two leaves halves that do not match, which `signing_key` reports.
         secret.commit()?;
         public.commit()?;
         Ok(key)
     }
 }
 
-/// The key that is believed in this workspace: the machine's if there is one, else its own.
+/// Returns the trusted key of this workspace: the machine's if there is one, else its own.
 ///
 /// # Errors
-/// It is damaged, others than root could have changed the machine's, or the workspace's was neither made here nor
+/// It is damaged, others than root could have changed the machine's, or the workspace's was neither created here nor
 /// confirmed.
 pub fn verifying_key(workspace: &Workspace) -> Result<Option<PublicKey>, KeyError> {
     let place = Place::of(workspace);
@@ -290,24 +290,24 @@ pub fn verifying_key(workspace: &Workspace) -> Result<Option<PublicKey>, KeyErro
     Ok(key)
 }
 
-/// The workspace's private half without a passphrase, made when there is none yet. For what a person starts.
+/// Returns the workspace's private half, created if missing. For commands of a person.
 ///
 /// # Errors
-/// The key cannot be read or made, or it needs a passphrase.
+/// The key cannot be read or created, or it needs a passphrase.
 pub fn ensure(workspace: &Workspace, passphrase: Option<&str>) -> Result<SigningKey, KeyError> {
     let place = Place::of(workspace);
     if verifying_key(workspace)?.is_some() {
         return place.signing_key(passphrase);
     }
     let changing = Changing::begin(workspace)?;
-    // Two processes may want the first key at once.
+    // Two processes may create the first key at the same time.
     if verifying_key(workspace)?.is_some() {
         return place.signing_key(passphrase);
     }
     make(&changing, workspace, None, None)
 }
 
-/// Makes a new key and leaves the receipt, which the old one signs if it can still be opened.
+/// Creates a new key and writes the receipt, which the old one signs if it can still be opened.
 ///
 /// # Errors
 /// The key or the receipt cannot be written.
@@ -345,7 +345,7 @@ fn make(
     Ok(key)
 }
 
-/// Refuses a file that others than `owner` could have changed, or could have put something else in the place of.
+/// Refuses a file that other users than `owner` could have changed or replaced.
 fn check_owner(path: &Path, owner: u32) -> Result<(), KeyError> {
     let real = fs::canonicalize(path).map_err(|error| FileError::new(Action::Read, path, error))?;
     for part in real.ancestors() {
@@ -358,7 +358,7 @@ fn check_owner(path: &Path, owner: u32) -> Result<(), KeyError> {
         if facts.uid() != owner && facts.uid() != 0 {
             return Err(refuse(format!("it belongs to user {}", facts.uid())));
         }
-        // In a directory with the sticky bit, nobody can rename what belongs to others.
+        // In a directory with the sticky bit, users cannot rename files of others.
         let is_guarded = facts.is_dir() && facts.mode() & 0o1000 != 0;
         if facts.mode() & 0o022 != 0 && !is_guarded {
             return Err(refuse("others may write to it".to_owned()));
@@ -409,7 +409,7 @@ fn nonce(sealing: &Sealing) -> Option<Nonce> {
     Some(Nonce::from(bytes))
 }
 
-/// From the passphrase to the key that opens the key.
+/// Derives the key that decrypts the secret from the passphrase.
 fn stretch(passphrase: &str, sealing: &Sealing) -> Result<Zeroizing<[u8; 32]>, &'static str> {
     if sealing.method != METHOD {
         return Err("it was encrypted by a method that is not known here");

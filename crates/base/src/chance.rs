@@ -1,24 +1,25 @@
-//! Random draws: which answers are probed, and which requests are learned from.
+//! Random draws: for the probes of answers, and for requests to learn from.
 
 use std::fmt;
 
-/// A source of draws. Tests inject one that they know.
+/// A source of draws. Tests inject a deterministic one.
 pub struct Chance(Box<dyn Fn() -> u64 + Send + Sync>);
 
 impl Chance {
-    /// Draws from `source`, each draw uniform over all numbers.
+    /// Creates a source from a function that returns uniform numbers.
     pub fn new(source: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self(Box::new(source))
     }
 
-    /// Returns `true` for one draw of each stretch of so many, each as likely, when `before` of this stretch were not taken.
+    /// Returns `true` for one of every `every` draws, with equal probability, given that `before` draws of this run
+    /// were not taken.
     #[must_use]
     pub fn one_of(&self, every: u64, before: u64) -> bool {
         let left = every.saturating_sub(before).max(1);
         (self.0)().checked_rem(left) == Some(0)
     }
 
-    /// Returns `true` in this share of the draws.
+    /// Returns `true` with probability `share`.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "53 bits are a fraction exactly")]
     pub fn share(&self, share: f64) -> bool {
@@ -28,7 +29,7 @@ impl Chance {
 }
 
 impl Default for Chance {
-    /// The machine's own source. Where it fails, the draw is taken, so that nothing escapes a probe by it.
+    /// Uses the machine's source. If it fails, the draw is taken, so that no answer escapes its probe.
     fn default() -> Self {
         Self::new(|| getrandom::u64().unwrap_or(0))
     }

@@ -1,45 +1,47 @@
-//! Makes text of strangers safe to show: what could move a cursor, change colours, reorder or hide text becomes visible.
+//! Makes untrusted text safe to show: characters that could move a cursor, change colours, reorder or hide text become
+//! visible.
 //!
-//! Control characters turn into their pictures (`␛`), other invisible ones into their numbers (`\u{202e}`), bytes that
-//! are no text into `�`. What is left has no effect on a terminal or a page except to be read.
+//! Control characters turn into their pictures (`␛`), other invisible ones into their numbers (`\u{202e}`), invalid
+//! bytes into `�`. The result has no effect on a terminal or a page except to be read.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// Accents that may stand on one letter. No language needs more; a pile of them covers the lines above.
+/// Most accents on one letter. No language needs more; a pile of them covers the lines above.
 const MAX_MARKS: usize = 4;
-/// Asks for the colourful form of a character.
+/// Selects the colourful form of a character.
 const EMOJI_FORM: char = '\u{fe0f}';
 
-/// What may stay besides visible characters.
+/// Characters that stay besides visible ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keep {
-    /// Nothing: for what stands in a row with other things.
+    /// None: for text within a line.
     Nothing,
     /// Newline and tab.
     Layout,
 }
 
-/// A text of any number of lines. Newlines and tabs stay, and lines may end with CR LF.
+/// Cleans a text of any number of lines. Newlines and tabs stay, and lines may end with CR LF.
 #[must_use]
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     clean(bytes, Keep::Layout)
 }
 
-/// A name or value that is shown within a line, so that a newline or tab in it is made visible as well.
+/// Cleans a name or value that is shown within a line, so that newlines and tabs become visible as well.
 #[must_use]
 pub fn name(bytes: &[u8]) -> Cow<'_, str> {
     clean(bytes, Keep::Nothing)
 }
 
-/// The lines of a text without their ends, each as by [`text`]. A newline at the very end starts no further line.
+/// Returns the lines of a text without their ends, each cleaned like by [`text`]. A newline at the very end starts no
+/// further line.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
     raw_lines(bytes).map(|line| text(line.strip_suffix(b"\r").unwrap_or(line)))
 }
 
-/// How many [`lines`] there are.
+/// Returns the number of [`lines`].
 #[must_use]
 pub fn line_count(bytes: &[u8]) -> u64 {
     raw_lines(bytes).count() as u64
@@ -71,7 +73,7 @@ fn clean(bytes: &[u8], keep: Keep) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// What stands before a character, as far as it matters for whether the character can be seen.
+/// The text before a character, as far as it determines the character's visibility.
 #[derive(Default)]
 struct Before {
     last: Option<char>,
@@ -81,7 +83,7 @@ struct Before {
 impl Before {
     fn admits(&self, char: char) -> bool {
         if char == EMOJI_FORM {
-            // After a symbol it only says how the symbol looks; anywhere else it says nothing that can be seen.
+            // After a symbol it selects the symbol's form; elsewhere it is invisible.
             return self
                 .last
                 .is_some_and(|last| !last.is_ascii() && last != EMOJI_FORM);
@@ -96,7 +98,7 @@ impl Before {
     }
 }
 
-/// Writes a character that must not act as one that can be read.
+/// Writes a readable form of a character that must not have its effect.
 fn show(char: char, out: &mut String) {
     let picture = match char {
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(char)),
@@ -110,12 +112,12 @@ fn show(char: char, out: &mut String) {
     }
 }
 
-/// Takes no room of its own: accents, and vowels of scripts that stack them.
+/// Returns `true` for characters without a width: accents, and vowels of scripts that stack them.
 fn is_mark(char: char) -> bool {
     char.width() == Some(0)
 }
 
-/// Characters that leave no trace, or that change the order in which others are read.
+/// Returns `true` for characters that are invisible, or that change the order in which others are read.
 fn is_invisible(char: char) -> bool {
     matches!(char,
         // soft hyphen, joiners and fillers

@@ -1,8 +1,8 @@
-//! The one place that reads the clock.
+//! The only place that reads the clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Nanoseconds since 1970; 0 when the clock stands before that.
+/// Returns nanoseconds since 1970; 0 if the clock is before that.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
@@ -17,7 +17,7 @@ pub fn now_ns() -> u64 {
     now.saturating_sub(behind_ns())
 }
 
-/// Lets trials set the clock back. A release build does not know the variable.
+/// Returns the offset by which trials set the clock back. A release build does not know the variable.
 #[cfg(debug_assertions)]
 fn behind_ns() -> u64 {
     let seconds = crate::environment::agent_mark("ROLEOS_TEST_CLOCK_BEHIND");
@@ -30,7 +30,7 @@ fn behind_ns() -> u64 {
     0
 }
 
-/// `2026-02-15T09:30:00Z` with as many decimals as the time has.
+/// Formats a time as `2026-02-15T09:30:00Z`, with as many decimals as it has.
 #[must_use]
 pub fn text(created_ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(created_ns))
@@ -48,7 +48,7 @@ pub fn parse_day_or_moment(text: &str) -> Option<u64> {
     parse(text).or_else(|| utc(text.parse().ok()?))
 }
 
-/// The other way; nothing when it is no moment since 1970.
+/// Parses a time; `None` if it is not a moment since 1970.
 #[must_use]
 pub fn parse(text: &str) -> Option<u64> {
     let time: jiff::Timestamp = text.parse().ok()?;

@@ -1,6 +1,6 @@
 //! The one settings file, `.role-os/config.toml`: every setting, its default, its range, and its reference page.
 //!
-//! A [`Config`] holds only values that are in range, so nobody checks them again. Read here, never written.
+//! A [`Config`] holds only values that are in range, so its users need no further checks. Read here, never written.
 
 use std::io;
 use std::io::Read as _;
@@ -54,7 +54,7 @@ pub mod within;
 #[cfg(any(test, feature = "reference"))]
 pub use reference::{reference_markdown, schema_text};
 
-/// Longest settings file that is read; a clone may bring one, so its size is not to be trusted.
+/// Largest settings file that is read; a clone may contain one, so its size is not trusted.
 const MAX_FILE: u64 = 1024 * 1024;
 
 const MIB: u64 = 1024 * 1024;
@@ -124,13 +124,13 @@ impl Default for Witness {
 }
 
 impl Witness {
-    /// Largest bundle file that is read, in bytes.
+    /// Returns largest bundle file that is read, in bytes.
     #[must_use]
     pub fn max_bundle_bytes(&self) -> u64 {
         self.max_bundle_mib.get().saturating_mul(MIB)
     }
 
-    /// How many threads check bundles.
+    /// Returns the number of threads that check bundles.
     #[must_use]
     pub fn thread_count(&self) -> NonZeroUsize {
         usize::try_from(self.threads.get())
@@ -176,19 +176,19 @@ impl Default for Rerun {
 }
 
 impl Rerun {
-    /// Time after which the test command is stopped.
+    /// Returns time after which the test command is stopped.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds.get())
     }
 
-    /// Memory that the test command may use, in bytes.
+    /// Returns memory that the test command may use, in bytes.
     #[must_use]
     pub fn max_memory_bytes(&self) -> u64 {
         self.max_memory_mib.get().saturating_mul(MIB)
     }
 
-    /// Output of the test command that is kept, in bytes.
+    /// Returns output of the test command that is kept, in bytes.
     #[must_use]
     pub fn max_output_bytes(&self) -> u64 {
         self.max_output_mib.get().saturating_mul(MIB)
@@ -197,10 +197,10 @@ impl Rerun {
 
 impl Config {
     /// Loads the file that `ROLEOS_CONFIG` names, which must exist; else the workspace's, whose absence means the
-    /// defaults. Of a file that the user has not confirmed, weaker values are ignored, see [`trust`].
+    /// defaults. In an unconfirmed file, weaker values are ignored, see [`trust`].
     ///
     /// # Errors
-    /// When the file cannot be read, is no TOML, or holds an unknown key or a value out of range.
+    /// The file cannot be read, is not TOML, or contains an unknown key or a value out of range.
     pub fn load(workspace: &Workspace, environment: &Environment) -> Result<Self, ConfigError> {
         let path = workspace.settings_path(environment);
         let (text, mut config) = match read_text(&path) {
@@ -219,7 +219,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Returns the settings that hold while the file cannot be read.
+    /// Returns the settings that apply while the file cannot be read.
     #[must_use]
     pub fn strict() -> Self {
         let mut config = Self::default();
@@ -227,17 +227,17 @@ impl Config {
         config
     }
 
-    /// Settings that are gone, with `git clean` perhaps, do not switch off the gate that was installed with them.
+    /// Returns the settings without a file: removing it, perhaps by `git clean`, does not switch off an installed gate.
     fn without_file(workspace: &Workspace) -> Self {
         let mut config = Self::default();
         config.oversight.capability_gate = Installed::exists(workspace);
         config
     }
 
-    /// Reads one file as it is, confirmed or not.
+    /// Reads one file, confirmed or not.
     ///
     /// # Errors
-    /// As [`Config::load`], and when there is no such file.
+    /// As [`Config::load`], and if there is no such file.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = read_text(path).map_err(|source| ConfigError::Read {
             path: path.to_owned(),
@@ -249,7 +249,7 @@ impl Config {
     /// Parses the text of a settings file; `path` is only for the error.
     ///
     /// # Errors
-    /// When the text is no TOML, or holds an unknown key or a value out of range.
+    /// The text is not TOML, or contains an unknown key or a value out of range.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let bad = |key, error: &toml::de::Error| ConfigError::Setting {
             place: Place {
@@ -267,30 +267,29 @@ impl Config {
     }
 }
 
-/// Settings that cannot be used.
+/// Error of loading the settings.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read settings file `{path}`")]
     Read {
-        /// Which file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: io::Error,
     },
-    /// The file was read, but something in it is wrong.
+    /// The file was read, but its content is invalid.
     #[error("cannot use settings file {place}: {message}")]
     Setting {
-        /// Where in which file.
+        /// Position of the error.
         place: Place,
-        /// What is wrong, with the value as it was written.
+        /// Description, with the value as written.
         message: String,
     },
 }
 
 impl ConfigError {
-    /// What the person can do about it.
+    /// Returns the remedy for the user.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
@@ -307,14 +306,13 @@ impl ConfigError {
     }
 }
 
-/// A place in a settings file.
+/// A position in a settings file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file.
     pub path: PathBuf,
-    /// The line, counted from 1, where it is known.
+    /// The line, counted from 1, if known.
     pub line: Option<usize>,
-    /// The key with its section, when the text was TOML at all.
+    /// The key with its section, if the text is TOML.
     pub key: Option<String>,
 }
 
@@ -335,14 +333,14 @@ fn line_of(text: &str, error: &toml::de::Error) -> Option<usize> {
     Some(before.matches('\n').count() + 1)
 }
 
-/// A pipe or a device would block or never end, so only a regular file is opened.
+/// Reads a regular file; a pipe or a device would block or never end.
 fn read_text(path: &Path) -> io::Result<String> {
     let file = files::open(path)?;
     let facts = file.metadata()?;
     if !facts.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
-    // One byte more than there are, so that one read sees the end.
+    // One byte more than the length, so that one read reaches the end.
     let length = facts.len().min(MAX_FILE).saturating_add(1);
     let mut text = String::with_capacity(usize::try_from(length).unwrap_or_default());
     file.take(MAX_FILE + 1).read_to_string(&mut text)?;

@@ -1,6 +1,6 @@
 //! Environment variables: the only place where they are read, and the table that documents them.
 //!
-//! Everything else that can be set is in the settings file, see [`crate::config`]. Nothing here is ever written.
+//! All other settings are in the settings file, see [`crate::config`]. Variables are never written.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -8,25 +8,25 @@ use std::fmt;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Names the workspace root.
+/// The workspace root.
 const ROOT: &str = "ROLEOS_ROOT";
 
-/// Names the settings file.
+/// The settings file.
 const CONFIG: &str = "ROLEOS_CONFIG";
 
-/// Names the remote catalog.
+/// The remote catalog.
 const CATALOG_URL: &str = "AI_AGENT_ROLES_CATALOG_URL";
 
 /// Switches the capability gate on.
 const CAPABILITY_GATE: &str = "ROLEOS_CAPABILITY_GATE";
 
-/// Names the workspace whose gate `roleos-watch` applies.
+/// The workspace whose gate `roleos-watch` applies.
 const WATCH_ROOT: &str = "ROLEOS_WATCH_ROOT";
 
 /// Lets the hook ask the conformance specialist.
 const CONFORMANCE_CONSULT: &str = "ROLEOS_CONFORMANCE_CONSULT";
 
-/// Name the specialists' files.
+/// The specialists' files.
 const SPECIALISTS: &str = "ROLEOS_SPECIALISTS_PATH";
 const SPECIALIST_STATE: &str = "ROLEOS_SPECIALIST_STATE_PATH";
 const SPECIALIST_EVENTS: &str = "ROLEOS_SPECIALIST_EVENTS_PATH";
@@ -37,7 +37,7 @@ const SHADOW_K: &str = "ROLEOS_SHADOW_K";
 const SHADOW_N: &str = "ROLEOS_SHADOW_N";
 const SHADOW_TAU: &str = "ROLEOS_SHADOW_TAU";
 
-/// Variables that win over a setting.
+/// Variables that override a setting.
 const SETTINGS: [(&str, &str); 4] = [
     (CAPABILITY_GATE, "oversight.capability_gate"),
     (SHADOW_K, "specialist.shadow_every"),
@@ -45,18 +45,17 @@ const SETTINGS: [(&str, &str); 4] = [
     (SHADOW_TAU, "specialist.shadow_tau"),
 ];
 
-/// One variable that Role OS understands, as its documentation shows it.
+/// One environment variable of Role OS, with its documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable {
-    /// Its name.
     pub name: &'static str,
-    /// What it changes, in one sentence.
+    /// Its effect, in one sentence.
     pub what: &'static str,
-    /// A value that a person might give.
+    /// An example value.
     pub example: &'static str,
 }
 
-/// All variables that work today. There are no others.
+/// All variables.
 pub const VARIABLES: &[Variable] = &[
     Variable {
         name: ROOT,
@@ -125,7 +124,7 @@ pub const VARIABLES: &[Variable] = &[
     },
 ];
 
-/// The variables as they were when the program started.
+/// The variables at the start of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     /// `ROLEOS_ROOT`.
@@ -134,11 +133,11 @@ pub struct Environment {
     pub config: Option<PathBuf>,
     /// `AI_AGENT_ROLES_CATALOG_URL`.
     pub catalog_url: Option<Confidential>,
-    /// `ROLEOS_CAPABILITY_GATE` is `1` or `true`.
+    /// Set if `ROLEOS_CAPABILITY_GATE` is `1` or `true`.
     pub capability_gate: bool,
     /// `ROLEOS_WATCH_ROOT`.
     pub watch_root: Option<PathBuf>,
-    /// `ROLEOS_CONFORMANCE_CONSULT` is `1` or `true`.
+    /// Set if `ROLEOS_CONFORMANCE_CONSULT` is `1` or `true`.
     pub conformance_consult: bool,
     /// `ROLEOS_SPECIALISTS_PATH`.
     pub specialists: Option<PathBuf>,
@@ -150,17 +149,17 @@ pub struct Environment {
     pub specialist_field_log: Option<PathBuf>,
     /// `ROLEOS_SHADOW_K`, `ROLEOS_SHADOW_N` and `ROLEOS_SHADOW_TAU`, unchecked.
     pub shadow: [Option<String>; 3],
-    /// The folder of the user's trust store, see [`crate::trust_store`]. `None`: nothing is trusted.
+    /// The folder of the user's trust store, see [`crate::trust_store`]. Without it, nothing is trusted.
     pub state: Option<PathBuf>,
 }
 
-/// Where copies of remote files are kept: in the user's own folder, because a clone can bring along any other.
+/// Returns the folder for copies of remote files: in the user's own folder, because a clone can contain any other.
 #[must_use]
 pub fn cache_dir() -> Option<PathBuf> {
     Some(home()?.join(".cache").join("roleos"))
 }
 
-/// A variable by which an agent marks the commands that it runs. It sets nothing of ours, so it is in no table.
+/// Returns a variable by which an agent marks its commands. It does not configure Role OS, so it is in no table.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
@@ -176,12 +175,12 @@ pub fn all() -> Vec<(OsString, OsString)> {
     env::vars_os().collect()
 }
 
-/// A value that may hold a password, so it is not shown when the environment is.
+/// A value that may contain a password, so that the environment is shown without it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Confidential(OsString);
 
 impl Confidential {
-    /// The value itself.
+    /// Returns the value itself.
     #[must_use]
     pub fn reveal(&self) -> &OsStr {
         &self.0
@@ -208,14 +207,14 @@ impl Environment {
         }
     }
 
-    /// Returns the variable that is set and wins over this setting.
+    /// Returns the variable that overrides this setting, if it is set.
     #[must_use]
     pub fn wins_over(&self, key: &str) -> Option<&'static str> {
         let (name, _) = SETTINGS.into_iter().find(|(_, setting)| *setting == key)?;
         self.setting(name).map(|_| name)
     }
 
-    /// Returns the value that a variable gives to its setting; text that is not a number stays text.
+    /// Returns the value that a variable gives to its setting; a value that is not a number stays a string.
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<serde_json::Value> {
         let [every, window, tau] = &self.shadow;
@@ -230,7 +229,7 @@ impl Environment {
         Some(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
     }
 
-    /// Takes the trust store that the command line names, if it names one.
+    /// Uses the trust store of the command line, if given.
     #[must_use]
     pub fn with_state(self, named: Option<&Path>) -> Self {
         let state = named.map(Path::to_owned).or(self.state);
@@ -266,7 +265,7 @@ fn state_dir(xdg: Option<OsString>) -> Option<PathBuf> {
     Some(base.join("roleos"))
 }
 
-/// A secret that the settings name by its variable, such as the key of a model. Never printed.
+/// Returns a secret whose variable the settings name, such as the key of a model. It is never printed.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
@@ -281,7 +280,7 @@ pub fn secret(name: &str) -> Option<Confidential> {
         .map(Confidential)
 }
 
-/// Who runs this program, as the system tells it: the name for receipts when nobody gives one.
+/// Returns the user of this program, as the name for receipts without another.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
@@ -294,7 +293,7 @@ pub fn user() -> Option<String> {
         .or_else(listed_user)
 }
 
-/// The name in the system's list of users; services and containers often set no variable.
+/// Returns the name in the system's user list; services and containers often set no variable.
 fn listed_user() -> Option<String> {
     let list = crate::files::read(Path::new("/etc/passwd"), 1024 * 1024).ok()?;
     let own = rustix::process::getuid().as_raw().to_string();
@@ -305,13 +304,13 @@ fn listed_user() -> Option<String> {
     })
 }
 
-/// The user's home directory, as the system tells it. It places other programs' files and sets nothing of ours.
+/// Returns the user's home directory. It locates files of other programs and does not configure Role OS.
 #[must_use]
 pub fn home() -> Option<PathBuf> {
     env::home_dir().filter(|home| home.is_absolute())
 }
 
-/// Returns the names of all variables that set git.
+/// Returns the names of all variables that configure git.
 pub(crate) fn git_variables() -> Vec<OsString> {
     let names = env::vars_os().map(|(name, _)| name);
     names
@@ -343,7 +342,7 @@ pub(crate) fn git_ignore_file() -> Option<PathBuf> {
     Some(base.join("git/ignore"))
 }
 
-/// The text of `.env.example`: every variable, explained and commented out.
+/// Returns the text of `.env.example`: every variable, explained and commented out.
 #[must_use]
 pub fn env_example() -> String {
     let mut text = String::from(

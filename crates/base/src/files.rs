@@ -20,20 +20,20 @@ mod error;
 pub mod lock;
 mod place;
 
-/// Who may read a file.
+/// Permissions of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privacy {
-    /// Only the owner: 0600.
+    /// Only for the owner: 0600.
     Secret,
-    /// Everybody, as the umask allows: 0644.
+    /// For every user, as the umask allows: 0644.
     Shared,
 }
 
-/// Reads a whole file into `buffer`, which is emptied first and can be used again and again.
+/// Reads a whole file into `buffer`, which is cleared first and can be reused.
 ///
-/// Pipes are read as files are, so that `<(git diff)` and `/dev/stdin` work, but never waited for: one that nobody
-/// writes to is an error, and so is one that brings nothing, for its writer has most likely failed. Devices are refused,
-/// and so are pipes below `.role-os/`.
+/// Pipes are read as files are, so that `<(git diff)` and `/dev/stdin` work, but without waiting: one without a writer
+/// is an error, and so is an empty one, because its writer has most likely failed. Devices are refused, and so are
+/// pipes below `.role-os/`.
 ///
 /// # Errors
 /// The file cannot be read, or it is larger than `limit`.
@@ -66,7 +66,7 @@ fn try_read_into(path: &Path, limit: u64, buffer: &mut Vec<u8>) -> io::Result<()
         let why = format!("it has {length} bytes, the limit is {limit}");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
-    // One byte of room behind the end lets a single call find out that there is no more.
+    // One byte of room behind the end lets a single call find the end.
     buffer.reserve_exact(usize::try_from(length).unwrap_or(0).saturating_add(1));
     // The length is a hint: the file may grow, or be a pipe that has none.
     file.take(limit.saturating_add(1)).read_to_end(buffer)?;
@@ -101,7 +101,7 @@ pub fn read_tail(path: &Path, length: u64) -> Result<Vec<u8>, FileError> {
     let fail = |source| FileError::new(Action::Read, path, source);
     let mut file = open(path).map_err(fail)?;
     let size = file.metadata().map_err(fail)?.len();
-    // One byte more tells whether a line begins right where the tail does.
+    // One more byte shows if a line begins exactly at the tail's start.
     let start = size.saturating_sub(length.saturating_add(1));
     file.seek(SeekFrom::Start(start)).map_err(fail)?;
     let mut bytes = Vec::new();
@@ -115,16 +115,16 @@ pub fn read_tail(path: &Path, length: u64) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// New content that is on the disk already and waits to take the place of the old.
+/// New content on disk, ready to replace the old one.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Where the content waits, until it has taken the old one's place.
+    /// Temporary place of the content, until it is committed.
     waiting: Option<Place>,
     place: Place,
     path: PathBuf,
 }
 
-/// Writes everything that can need space, and replaces nothing yet. Dropped instead of committed, it leaves no trace.
+/// Writes everything that can need space, and replaces nothing yet. If dropped without a commit, it leaves no trace.
 ///
 /// # Errors
 /// The new content cannot be written.
@@ -150,7 +150,7 @@ fn prepare_at(place: Place, path: &Path, bytes: &[u8], mode: u32) -> Result<Prep
     written.map(|()| prepared).map_err(fail)
 }
 
-/// Makes a new file beside `place`, under a name that is not in use.
+/// Creates a new file beside `place`, under a free name.
 fn temporary(place: &Place, mode: u32) -> io::Result<(Place, File)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
@@ -160,7 +160,7 @@ fn temporary(place: &Place, mode: u32) -> io::Result<(Place, File)> {
         let waiting = place.sibling(OsString::from(name).as_os_str())?;
         match waiting.open(flags, mode) {
             Ok(file) => return Ok((waiting, file)),
-            // Left behind by a process of the same number that was killed.
+            // Left behind by a killed process with the same number.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -168,10 +168,10 @@ fn temporary(place: &Place, mode: u32) -> io::Result<(Place, File)> {
 }
 
 impl Prepared {
-    /// Takes the old content's place: rename, and sync of the directory.
+    /// Replaces the old content: rename, and sync of the directory.
     ///
     /// # Errors
-    /// The file cannot be named; the old one is then untouched.
+    /// The file cannot be renamed; the old one is then untouched.
     pub fn commit(mut self) -> Result<(), FileError> {
         let fail = |source| FileError::new(Action::Write, &self.path, source);
         refuse_link(&self.place).map_err(fail)?;
@@ -188,13 +188,13 @@ impl Prepared {
 impl Drop for Prepared {
     fn drop(&mut self) {
         if let Some(waiting) = &self.waiting {
-            // It is no content of anything, whether or not it can be removed.
+            // It is unused, even if it cannot be removed.
             waiting.remove().ok();
         }
     }
 }
 
-/// A rename would replace a link; the user is told about it instead.
+/// Refuses a link, which a rename would replace.
 fn refuse_link(place: &Place) -> io::Result<()> {
     match place.metadata() {
         Err(error) if is_link(&error) => Err(error),
@@ -202,7 +202,7 @@ fn refuse_link(place: &Place) -> io::Result<()> {
     }
 }
 
-/// Replaces a file in one step: temporary file, sync, rename, sync of the directory.
+/// Replaces a file atomically: temporary file, sync, rename, sync of the directory.
 ///
 /// # Errors
 /// The new file cannot be written; the old one is then untouched.
@@ -210,8 +210,8 @@ pub fn write(path: &Path, bytes: &[u8], privacy: Privacy) -> Result<(), FileErro
     prepare(path, bytes, privacy)?.commit()
 }
 
-/// Replaces somebody else's file in one step: its links are followed, except below `.role-os/`, and its permissions
-/// kept. A new file gets `mode`.
+/// Replaces another program's file atomically: its links are followed, except below `.role-os/`, and its permissions
+/// are kept. A new file gets `mode`.
 ///
 /// # Errors
 /// The new file cannot be written; the old one is then untouched.
@@ -228,7 +228,7 @@ pub fn rewrite(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
     prepare_as(&real, bytes, mode)?.commit()
 }
 
-/// Replaces a file in one step, with exactly these permissions.
+/// Replaces a file atomically, with exactly these permissions.
 ///
 /// # Errors
 /// The new file cannot be written; the old one is then untouched.
@@ -236,7 +236,7 @@ pub fn write_as(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
     prepare_as(path, bytes, mode)?.commit()
 }
 
-/// Appends in one call and syncs, so that what was acknowledged survives. Hold a [`Lock`] around it.
+/// Appends in one system call and syncs, so that acknowledged bytes survive. The caller holds a [`Lock`].
 ///
 /// # Errors
 /// The bytes cannot be appended; the file is then as long as before.
@@ -247,25 +247,26 @@ pub fn append(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         .and_then(|place| place.open_regular(flags, mode(Privacy::Shared)))
         .map_err(fail)?;
     let length = file.metadata().map_err(fail)?.len();
-    // Before the bytes: an error behind them would deny what is there.
+    // Before the bytes: an error after them would deny that they exist.
     if length == 0 {
         sync_directory(parent(path)).map_err(fail)?;
     }
     let appended = file.write_all(bytes).and_then(|()| file.sync_data());
     if let Err(error) = appended {
-        // A disk that is full takes a part of the bytes.
+        // A full disk may take only some of the bytes.
         file.set_len(length).ok();
         return Err(fail(error));
     }
     Ok(())
 }
 
-/// Replaces a file in one step without waiting for the disk, for counts that are written with every call: it survives the
-/// end of this process. After a power cut the file may be empty, or have a content since the last [`forget_older`].
-/// Hold a [`Lock`] around it. A reader that holds none may rarely see half of two contents, and should look again.
+/// Replaces a file atomically without waiting for the disk, for counts that are written with every call: it survives
+/// the end of this process. After a power cut the file may be empty, or have any content since the last
+/// [`forget_older`]. The caller holds a [`Lock`]. A reader without one may rarely see parts of two contents, and should
+/// read again.
 ///
-/// Two files are written in turns and trade their names. A new file that takes an old one's name would be written to the
-/// disk by some file systems at once, which takes twenty times as long.
+/// Two files are written in turns and exchange their names. Some file systems write a new file that replaces an old one
+/// to the disk immediately, which takes twenty times as long.
 ///
 /// # Errors
 /// The new file cannot be written; the old one is then untouched.
@@ -280,7 +281,7 @@ pub fn write_quickly(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
             file.write_all(bytes)?;
             file.set_len(bytes.len() as u64)
         })
-        // The first one has none to trade with, and not every file system can.
+        // The first file has no partner for an exchange, and not every file system supports it.
         .and_then(|()| beside.exchange(&place).or_else(|_| beside.rename(&place)));
     written.map_err(|error| {
         beside.remove().ok();
@@ -288,16 +289,16 @@ pub fn write_quickly(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     })
 }
 
-/// The other of the two files.
+/// Returns the other of the two files.
 fn other(path: &Path) -> PathBuf {
     path.with_added_extension("new")
 }
 
-/// Forgets an older content of a file that is written quickly, so that not even a power cut brings it back. For one who
-/// has just written something durably. Hold the same [`Lock`].
+/// Removes the older content of a file that is written quickly, so that a power cut cannot restore it. For callers that
+/// have just written durably. The caller holds the same [`Lock`].
 ///
 /// # Errors
-/// It is there and cannot be removed.
+/// It exists and cannot be removed.
 pub fn forget_older(path: &Path) -> Result<(), FileError> {
     match remove_file(&other(path)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -307,9 +308,9 @@ pub fn forget_older(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Writes a file of the owner alone without waiting for the disk, in a folder that is made when missing. A crash may leave
-/// a part of it. What is there is overwritten in place: file systems write a file that is cut or replaced to the disk at
-/// once.
+/// Writes a file for the owner alone without waiting for the disk, in a folder that is created if missing. A crash may
+/// leave a part of it. An existing file is overwritten in place: file systems write a truncated or replaced file to the
+/// disk immediately.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -331,16 +332,16 @@ pub fn write_plainly(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     written.map_err(|source| FileError::new(Action::Write, path, source))
 }
 
-/// What stands at the end of a log before something is added.
+/// End of a log before an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// Whole lines, or nothing.
     Whole,
-    /// A line without its end, as a crash leaves it; it was ended, so that it stays visible and spoils no other.
+    /// A line without its end, left by a crash; it was ended, so that it stays visible and spoils no other.
     Torn,
 }
 
-/// Adds one line to a log, and says whether the last one was torn. Hold a [`Lock`] around it.
+/// Appends one line to a log, and returns the state of the last one. The caller holds a [`Lock`].
 ///
 /// # Errors
 /// The line cannot be added; the log is then as long as before.
@@ -365,20 +366,20 @@ pub fn append_line(path: &Path, line: &str, durable: bool) -> Result<Tail, FileE
         bytes.push(b'\n');
     }
     bytes.extend_from_slice(line.as_bytes());
-    // Before the line: an error behind it would deny what is there.
+    // Before the line: an error after it would deny that it exists.
     if length == 0 && durable {
         sync_directory(parent(path)).map_err(fail)?;
     }
     let synced = |file: &File| if durable { file.sync_data() } else { Ok(()) };
     if let Err(error) = file.write_all(&bytes).and_then(|()| synced(&file)) {
-        // A disk that is full takes a part of the bytes.
+        // A full disk may take only some of the bytes.
         file.set_len(length).ok();
         return Err(fail(error));
     }
     Ok(tail)
 }
 
-/// Cuts a log to a length. Hold a [`Lock`] around it.
+/// Cuts a log to a length. The caller holds a [`Lock`].
 ///
 /// # Errors
 /// It cannot be opened or cut.
@@ -389,10 +390,10 @@ pub fn truncate(path: &Path, length: u64) -> Result<(), FileError> {
         .map_err(|source| FileError::new(Action::Write, path, source))
 }
 
-/// Makes a directory and those above it, durably; a secret one is closed to others, those above it are not.
+/// Creates a directory and its parents, durably; a secret one is closed to other users, its parents are not.
 ///
 /// # Errors
-/// The directory cannot be made.
+/// The directory cannot be created.
 pub fn make_directory(path: &Path, privacy: Privacy) -> Result<(), FileError> {
     let fail = |source| FileError::new(Action::MakeDirectory, path, source);
     match metadata(path) {
@@ -402,7 +403,7 @@ pub fn make_directory(path: &Path, privacy: Privacy) -> Result<(), FileError> {
     }
     let above = parent(path);
     make_directory(above, Privacy::Shared)?;
-    // Everything that Role OS keeps lies below this one.
+    // Everything that Role OS stores lies below this one.
     let directory_mode = match privacy {
         Privacy::Shared if path.file_name() != Some(".role-os".as_ref()) => 0o755,
         _ => 0o700,

@@ -1,8 +1,8 @@
-//! Runs the `git` program; nothing else in this crate knows how it is called.
+//! Runs the `git` program; no other module of this crate starts it.
 //!
-//! A repository can be a stranger's, and an agent can change any. So no call loads the configuration of the repository:
-//! git runs behind a private directory, see [`isolated`]. It finds no filter, hook, driver, helper or remote, fetches
-//! nothing, and starts no other program. Our settings stand in a file of that directory and in no variable that another
+//! A repository can be untrusted, and an agent can change any. So no call loads the configuration of the repository:
+//! git runs with a private directory, see [`isolated`]. It finds no filter, hook, driver, helper or remote, fetches
+//! nothing, and starts no other program. Our settings are in a file of that directory and not in variables that another
 //! program could inherit.
 
 mod checkout;
@@ -26,8 +26,8 @@ pub use isolated::Content;
 /// Bytes of an error message of git that are kept.
 const MAX_MESSAGE: usize = 64 * 1024;
 
-/// Variables by which git tells its hooks where they are (`git rev-parse --local-env-vars`, without settings). A git that
-/// is started below a hook would take its own worktree for the hook's.
+/// Variables that git sets for its hooks (`git rev-parse --local-env-vars`, without settings). A git below a hook would
+/// use the hook's worktree instead of its own.
 pub const LOCAL_VARIABLES: [&str; 11] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -42,7 +42,7 @@ pub const LOCAL_VARIABLES: [&str; 11] = [
     "GIT_WORK_TREE",
 ];
 
-/// A git command that failed.
+/// A failed git command.
 #[derive(Debug, thiserror::Error)]
 #[error("`git {command}` failed: {message}")]
 pub struct GitError {
@@ -51,7 +51,7 @@ pub struct GitError {
 }
 
 impl GitError {
-    /// What was attempted, and why it failed before git could say so.
+    /// Creates an error with the attempted command and the reason, for a failure before git could report one.
     pub fn new(command: &str, message: &str) -> Self {
         Self {
             command: command.to_owned(),
@@ -81,7 +81,7 @@ pub fn history(directory: &Path, paths: &[String], limit: usize) -> Result<Vec<S
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Returns a file as a commit has it; the path is relative to `directory`.
+/// Returns a file from a commit; the path is relative to `directory`.
 ///
 /// # Errors
 /// The commit has no such file.
@@ -111,7 +111,7 @@ fn run<A: AsRef<OsStr>>(
     Git::at(directory)?.run(arguments, input)
 }
 
-/// A repository, and how git is called in it.
+/// A repository, and the way to run git in it.
 #[derive(Clone, Debug)]
 pub struct Git {
     directory: PathBuf,
@@ -119,11 +119,11 @@ pub struct Git {
     variables: Vec<(&'static str, OsString)>,
 }
 
-/// What git printed, up to a limit.
+/// Output of git, up to a limit.
 #[derive(Debug)]
 pub struct Printed {
     pub bytes: Vec<u8>,
-    /// More was printed than was kept.
+    /// Set if more was printed than was kept.
     pub truncated: bool,
 }
 
@@ -146,7 +146,7 @@ impl Git {
         })
     }
 
-    /// Runs git on the repository at `git_dir`, bare or not, with its files at `top`. `.git` below `top` is not looked at.
+    /// Runs git on the repository at `git_dir`, bare or not, with its files at `top`. `.git` below `top` is not used.
     ///
     /// # Errors
     /// There is no repository at `git_dir`.
@@ -155,7 +155,7 @@ impl Git {
             GitError::new("rev-parse --git-dir", &error.to_string())
         };
         let git_dir = std::fs::canonicalize(git_dir).map_err(|error| fail(&error))?;
-        // git runs in `top`, from where a relative path would lead elsewhere.
+        // git runs in `top`, where a relative path would mean another place.
         let top = std::path::absolute(top).map_err(|error| fail(&error))?;
         if !git_dir.join("objects").is_dir() {
             return Err(fail(&"not a git repository"));
@@ -180,24 +180,24 @@ impl Git {
         self
     }
 
-    /// Returns where the parts of the repository lie.
+    /// Returns the location of the repository's parts.
     pub fn location(&self) -> &Location {
         &self.isolated.location
     }
 
-    /// Returns the patterns of ignored files that stand outside of the working tree.
+    /// Returns the patterns of ignored files from outside the working tree.
     pub fn ignore_patterns(&self) -> Result<Vec<u8>, GitError> {
         self.isolated
             .ignore_patterns()
             .map_err(|error| GitError::new("check-ignore", &error.to_string()))
     }
 
-    /// Returns what `HEAD` says in our private directory, which [`Self::run`] can change.
+    /// Returns the content of `HEAD` in our private directory, which [`Self::run`] can change.
     pub fn private_head(&self) -> io::Result<Vec<u8>> {
         std::fs::read(self.isolated.git_dir().join("HEAD"))
     }
 
-    /// Returns everything that the command prints.
+    /// Returns the output of the command.
     pub fn run<A: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = A>,
@@ -206,7 +206,7 @@ impl Git {
         Ok(self.run_up_to(arguments, input, usize::MAX)?.bytes)
     }
 
-    /// Returns what the command prints as text, without the last line end.
+    /// Returns the output of the command as text, without the last line end.
     pub fn line<A: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = A>,
@@ -217,8 +217,8 @@ impl Git {
             .to_owned())
     }
 
-    /// Returns the first `limit` bytes of the patch between two trees below these paths, in the form in which bundles and
-    /// suites hold it.
+    /// Returns the first `limit` bytes of the patch between two trees below these paths, in the format of bundles and
+    /// suites.
     pub fn patch(
         &self,
         from: &str,
@@ -244,7 +244,7 @@ impl Git {
         self.run_up_to(arguments, &[], limit)
     }
 
-    /// Returns the first `limit` bytes that the command prints; the rest is read and dropped.
+    /// Returns the first `limit` bytes of the command's output; the rest is read and dropped.
     pub fn run_up_to<A: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = A>,
@@ -286,12 +286,12 @@ fn trimmed(message: &[u8]) -> String {
     lines.join("; ")
 }
 
-/// Returns a path as a list of object directories has it, where a colon would divide it.
+/// Quotes a path for a list of object directories, where a colon would split it.
 pub fn quoted(path: &Path) -> OsString {
     OsString::from_vec(quoted_bytes(path.as_os_str().as_encoded_bytes()))
 }
 
-/// Returns a name in double quotes, as git reads it where a line feed would end it.
+/// Quotes a name with double quotes, for git input in which a line feed would end it.
 pub fn quoted_bytes(name: &[u8]) -> Vec<u8> {
     let mut text = vec![b'"'];
     for byte in name {
@@ -315,7 +315,7 @@ pub fn hooks_dir(directory: &Path) -> Result<PathBuf, GitError> {
     Ok(set.unwrap_or_else(|| location.common_dir.join("hooks")))
 }
 
-/// Returns the file in which a clone lists the files that it alone ignores.
+/// Returns the file with the ignore patterns of one clone.
 ///
 /// # Errors
 /// The directory is not in a repository.
@@ -335,7 +335,7 @@ pub fn is_tracked(directory: &Path, path: &Path) -> bool {
     run(directory, arguments, &[]).is_ok()
 }
 
-/// Returns `true` if git passes over this file when files are added.
+/// Returns `true` if git ignores this file when files are added.
 #[must_use]
 pub fn is_ignored(directory: &Path, path: &Path) -> bool {
     let arguments: [&OsStr; 4] = [
@@ -347,7 +347,7 @@ pub fn is_ignored(directory: &Path, path: &Path) -> bool {
     run(directory, arguments, &[]).is_ok()
 }
 
-/// Returns `true` if `ancestor` is `commit` or lies behind it.
+/// Returns `true` if `ancestor` is `commit` or an ancestor of it.
 #[must_use]
 pub fn is_ancestor(directory: &Path, ancestor: &str, commit: &str) -> bool {
     let arguments = [

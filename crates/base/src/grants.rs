@@ -1,6 +1,6 @@
 //! The grants on disk, `.claude/role-os/capabilities.json`: read, changed one entry at a time, counted down.
 //!
-//! What a grant means is decided by [`oversight::grants`]. Other entries and keys that we do not know stay as they are.
+//! [`oversight::grants`] decides about the effect of a grant. Other entries and unknown keys stay as they are.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,83 +18,78 @@ use crate::sealed_files;
 use crate::trust::{self, Belief, Doubt, Kind, Trust};
 use crate::workspace::Workspace;
 
-/// No list of grants is longer.
+/// Largest list of grants.
 pub const MAX_FILE: u64 = 1024 * 1024;
 
-/// Why the grants could not be changed.
+/// Error of changing the grants.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrantError {
-    /// The file itself.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// There is something else in it.
+    /// The file has other content.
     #[error("`{}` is no list of grants: {why}", path.display())]
     NotGrants {
-        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the error.
         why: String,
     },
-    /// It holds grants that the user has not confirmed.
+    /// It contains grants that the user has not confirmed.
     #[error("the grants in `{}` are not confirmed: {doubt}", path.display())]
     Unconfirmed {
-        /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         doubt: Doubt,
     },
     /// There is nothing to revoke.
     #[error("`{action}` is not granted")]
     NotGranted {
-        /// As the person named it.
+        /// The action, as the user named it.
         action: String,
     },
 }
 
-/// One grant as it stands in the file.
+/// One grant in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The action's id.
     pub action: String,
-    /// Whether it holds now, and if not, why.
+    /// Its validity, with the reason if it is not valid.
     pub standing: Standing,
-    /// When it ends, as written.
+    /// End of its validity, as written.
     pub expires: Option<String>,
-    /// How often it may still be used.
+    /// Remaining uses.
     pub uses: Option<u64>,
-    /// What it is meant for.
     pub scope: Option<String>,
-    /// Whether the scope binds.
+    /// Set if the scope is enforced.
     pub enforce: bool,
 }
 
-/// What a person grants.
 #[derive(Clone, Debug, Default)]
 pub struct NewGrant {
     /// The action's id.
     pub action: String,
-    /// When it ends.
+    /// End of its validity.
     pub expires: Option<Timestamp>,
-    /// How often it may be used.
+    /// Allowed uses.
     pub uses: Option<u64>,
-    /// What it is meant for.
     pub scope: Option<String>,
-    /// Whether the scope binds.
+    /// Set if the scope is enforced.
     pub enforce: bool,
 }
 
-/// Whether the use of a grant could be counted.
+/// Result of counting the use of a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// Yes; where a grant is counted, so often it may still be used.
+    /// Counted; with the remaining uses of counted grants.
     Yes(Vec<(String, u64)>),
-    /// Another process took the last use, or the grant was withdrawn, since the decision was made: a clause that follows
-    /// "is irreversible and".
+    /// Another process took the last use, or the grant was revoked, since the decision: a clause that follows "is
+    /// irreversible and".
     No(String, String),
 }
 
-/// The grants as the gate wants them. A missing file grants nothing; one that cannot be read says so in every answer.
+/// Loads the grants for the gate. A missing file grants nothing; an unreadable one is reported in every answer.
 #[must_use]
 pub fn load(workspace: &Workspace) -> Grants {
     match files::read(&workspace.grants_path(), MAX_FILE) {
@@ -110,15 +105,15 @@ pub fn load(workspace: &Workspace) -> Grants {
     }
 }
 
-/// Returns whether the user confirmed this content of the grants.
+/// Returns the user's confirmation of this content.
 fn belief(workspace: &Workspace, bytes: &[u8]) -> Belief {
     Trust::of(workspace).belief(&workspace.grants_path(), bytes, Kind::Grants)
 }
 
-/// Every entry, by name.
+/// Lists every entry, by name.
 ///
 /// # Errors
-/// The file cannot be read, or is no list of grants.
+/// The file cannot be read, or is not a list of grants.
 pub fn list(workspace: &Workspace, now: Timestamp) -> Result<Vec<Entry>, GrantError> {
     let entries = read(workspace)?;
     let grants = load(workspace);
@@ -143,15 +138,15 @@ fn text(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Writes one grant; an earlier one for the same action is replaced. Says whether there was one.
+/// Writes one grant; an earlier one for the same action is replaced. Returns `true` if there was one.
 ///
 /// # Errors
-/// The file cannot be read or written, or is no list of grants.
+/// The file cannot be read or written, or is not a list of grants.
 pub fn grant(workspace: &Workspace, new: &NewGrant, key: &SigningKey) -> Result<bool, GrantError> {
     let changing = Changing::begin(workspace)?;
     let mut entries = read(workspace)?;
     if let (false, Belief::Unconfirmed(doubt)) = (entries.is_empty(), present(workspace)?) {
-        // Writing the file would confirm the other entries along with the new one.
+        // Writing the file would also confirm the other entries.
         let path = workspace.grants_path();
         return Err(GrantError::Unconfirmed { path, doubt });
     }
@@ -177,7 +172,7 @@ pub fn grant(workspace: &Workspace, new: &NewGrant, key: &SigningKey) -> Result<
     Ok(replaced)
 }
 
-/// Takes one grant out.
+/// Removes one grant.
 ///
 /// # Errors
 /// There is none, or the file cannot be read or written.
@@ -191,14 +186,14 @@ pub fn revoke(workspace: &Workspace, action: &str, key: &SigningKey) -> Result<(
     }
     let confirm = entries.is_empty() || present(workspace)? == Belief::Own;
     if !confirm {
-        // The last confirmed file holds the grant that is revoked here.
+        // The last confirmed file contains the revoked grant.
         trust::forget(workspace, &workspace.grants_path())?;
     }
     let what = format!("revoke {action}");
     write(&changing, workspace, &entries, &what, key, confirm)
 }
 
-/// Returns whether the user confirmed the grants as they are now; a missing file holds none.
+/// Returns the user's confirmation of the present grants; a missing file contains none.
 fn present(workspace: &Workspace) -> Result<Belief, GrantError> {
     match files::read(&workspace.grants_path(), MAX_FILE) {
         Ok(bytes) => Ok(belief(workspace, &bytes)),
@@ -229,8 +224,8 @@ fn write(
     Ok(changing.replace(&receipt, &path, &bytes, key, confirm)?)
 }
 
-/// Counts one use of each of the actions, all or none. To be called between the decision and the answer: of many
-/// processes that decided at once, only as many as there are uses left are told yes.
+/// Counts one use of each of the actions, all or none. Must be called between the decision and the answer: of many
+/// concurrent processes, only as many succeed as there are uses left.
 ///
 /// # Errors
 /// The file cannot be read or written; nothing may be allowed then.
@@ -270,7 +265,7 @@ pub fn count_use(
             why: error.to_string(),
         }
     })?;
-    // First the file, then the line: a crash between the two has taken a use away, and never gives one back.
+    // First the file, then the line: a crash between the two loses a use, and never adds one.
     sealed_files::announce(workspace.state(), &path, Some(text.as_bytes()))?;
     files::write(&path, text.as_bytes(), Privacy::Secret)?;
     trust::note_uses(workspace, &path, &left)?;
@@ -280,7 +275,7 @@ pub fn count_use(
     Ok(Counted::Yes(left))
 }
 
-/// Returns the first of the actions that is not granted any more: its entry may have gone since the decision.
+/// Returns the first of the actions that is not granted any more: its entry may have been removed since the decision.
 fn refused(grants: &Grants, actions: &[String], now: Timestamp) -> Option<Counted> {
     actions
         .iter()

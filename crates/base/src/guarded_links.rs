@@ -1,12 +1,12 @@
-//! Settings that are links: people keep them among their dotfiles. What the gate protects by its name lies elsewhere then.
+//! Settings that are links to dotfiles: the file that the gate protects by its name is elsewhere then.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::environment;
 
-/// Folders of ours and of the agents, with the entries that can be links of their own. Each is looked at before every
-/// call, so these are the ones that are known to be kept elsewhere.
+/// Folders of Role OS and of agents, with the entries that may be links. Each is checked before every call, so only
+/// entries are listed that users are known to link.
 const IN_WORKSPACE: &[(&str, &[&str])] = &[
     (".role-os", &[]),
     (
@@ -33,7 +33,7 @@ const AT_HOME: &[(&str, &[&str])] = &[
     (".cursor", &["hooks.json"]),
 ];
 
-/// Where each link leads, and its name: in the workspace, and in the user's own folder.
+/// Returns the target and the name of each link, in the workspace and in the user's home.
 pub(crate) fn find(root: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     below(root, IN_WORKSPACE, &mut found);
@@ -64,7 +64,7 @@ fn link(path: &Path) -> Option<(String, String)> {
     Some((text(&real), text(path)))
 }
 
-/// What a link would make when it is written through.
+/// Returns the path that writing through a dangling link would create.
 fn dangling(path: &Path) -> std::io::Result<PathBuf> {
     let target = fs::read_link(path)?;
     Ok(path.parent().unwrap_or(path).join(target))

@@ -1,17 +1,17 @@
-//! A change that only adds: what was there stays byte for byte, and the change can be taken back exactly.
+//! A change that only adds: existing text stays byte for byte, and the change can be undone exactly.
 
 use serde::{Deserialize, Serialize};
 
-/// One piece of text that was put in.
+/// One inserted piece of text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Insertion {
-    /// Where, in bytes of the text before.
+    /// Offset in bytes in the text before.
     pub at: usize,
-    /// What.
+    /// The inserted text.
     pub text: String,
 }
 
-/// The text with all insertions, which are in the order of their places. Places that do not exist are left out.
+/// Returns the text with all insertions, which are in the order of their offsets. Invalid offsets are skipped.
 #[must_use]
 pub fn apply(text: &str, insertions: &[Insertion]) -> String {
     let mut result = String::with_capacity(text.len());
@@ -28,7 +28,7 @@ pub fn apply(text: &str, insertions: &[Insertion]) -> String {
     result
 }
 
-/// The text from before the insertions; `None` when one of them is no longer where it was.
+/// Returns the text from before the insertions; `None` if one of them has moved.
 #[must_use]
 pub fn undo(text: &str, insertions: &[Insertion]) -> Option<String> {
     let mut rest = text;

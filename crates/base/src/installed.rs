@@ -1,6 +1,6 @@
-//! What was put where, kept in `.role-os/installed.json`, so that it comes out again byte for byte.
+//! The record of inserted text, `.role-os/installed.json`, so that it can be removed again byte for byte.
 //!
-//! Only our own text is kept, never a copy of somebody's settings: those may hold secrets.
+//! It contains only our own text, never a copy of other settings, which may contain secrets.
 
 use std::io;
 use std::path::Path;
@@ -18,38 +18,37 @@ const FORMAT: &str = "roleos-installed/v1";
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 const FILE: &str = "installed.json";
 
-/// All that was put in, by file.
+/// All inserted texts, by file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Installed {
     format: String,
     files: Vec<Put>,
-    /// When the first bundle was sealed, so that a ledger that is gone is missed.
+    /// Time of the first sealed bundle, so that a missing ledger is noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sealed: Option<String>,
 }
 
-/// What was put into one file.
+/// The text inserted into one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Put {
     /// The file, as an absolute path.
     pub path: String,
-    /// The file was not there before.
+    /// Set if the file did not exist before.
     pub made: bool,
-    /// SHA-256 of the file afterwards, as hexadecimal text.
+    /// SHA-256 of the file afterwards, in hexadecimal digits.
     pub sha256: String,
-    /// What was put in.
     pub insertions: Vec<Insertion>,
 }
 
 impl Installed {
-    /// Returns `true` if something was put somewhere.
+    /// Returns `true` if there is a record.
     #[must_use]
     pub fn exists(workspace: &Workspace) -> bool {
         let facts = files::metadata(&workspace.role_os_dir().join(FILE));
         !matches!(facts, Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Reads the record. A missing or damaged one is empty: entries are then found by what they say.
+    /// Reads the record. A missing or damaged one is empty: entries are then found by their content.
     #[must_use]
     pub fn read(workspace: &Workspace) -> Self {
         let read = files::read(&workspace.role_os_dir().join(FILE), MAX_FILE);
@@ -61,7 +60,7 @@ impl Installed {
             .unwrap_or_default()
     }
 
-    /// The path and the new text of the record; no text when nothing is left to remember.
+    /// Returns the path and the new text of the record; no text if it is empty.
     #[must_use]
     pub fn file(&self, workspace: &Workspace) -> (std::path::PathBuf, Option<Vec<u8>>) {
         let path = workspace.role_os_dir().join(FILE);
@@ -84,7 +83,7 @@ impl Installed {
         self.sealed.is_some()
     }
 
-    /// Notes in the record, if there is one, that a bundle was sealed.
+    /// Adds to the record, if there is one, that a bundle was sealed.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -100,7 +99,7 @@ impl Installed {
         files::write(&path, &text, Privacy::Secret)
     }
 
-    /// Remembers what was put into a file, in place of what was known of it.
+    /// Records the text inserted into a file, in place of the earlier record.
     pub fn put(&mut self, path: &Path, made: bool, after: &str, insertions: Vec<Insertion>) {
         self.forget(path);
         self.files.push(Put {
@@ -111,23 +110,24 @@ impl Installed {
         });
     }
 
-    /// Forgets a file.
+    /// Removes a file from the record.
     pub fn forget(&mut self, path: &Path) {
         self.files.retain(|put| Path::new(&put.path) != path);
     }
 
-    /// Returns the files into which something was put.
+    /// Returns the files with inserted text.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|put| Path::new(&put.path))
     }
 
-    /// What was put into a file.
+    /// Returns the text inserted into a file.
     #[must_use]
     pub fn of(&self, path: &Path) -> Option<&Put> {
         self.files.iter().find(|put| Path::new(&put.path) == path)
     }
 
-    /// The text from before, when nobody has changed the file since; the inner `None` is a file that was not there.
+    /// Returns the text from before, if the file is unchanged since; the inner `None` means that the file did not
+    /// exist.
     #[must_use]
     pub fn before(&self, path: &Path, now: &str) -> Option<Option<String>> {
         let put = self.of(path)?;
@@ -140,7 +140,7 @@ impl Installed {
 /// Reads a text file; a missing one is `None`.
 ///
 /// # Errors
-/// It cannot be read, is longer than 4 MiB, or is no text.
+/// It cannot be read, is longer than 4 MiB, or is not text.
 pub fn read_text(path: &Path) -> Result<Option<String>, FileError> {
     let bytes = match files::read(path, MAX_FILE) {
         Ok(bytes) => bytes,

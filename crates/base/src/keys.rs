@@ -1,6 +1,7 @@
-//! The workspace's keys: one file a key under `.role-os/keys/`, mode 0600, secrets wiped after use.
+//! The workspace's keys: one file per key under `.role-os/keys/`, mode 0600, secrets wiped after use.
 //!
-//! The newest key of an algorithm signs; all of them, and every `*.pub` beside them that the user confirmed, are believed.
+//! The newest key of an algorithm signs; all of them, and every `*.pub` beside them that the user confirmed, are
+//! trusted.
 
 mod making;
 pub(crate) mod secret_hex;
@@ -21,22 +22,22 @@ use crate::files::{self, Action, FileError};
 use crate::trust::{Doubt, Trust};
 use crate::workspace::Workspace;
 
-/// Whom to believe about a ledger.
+/// Trusted keys of a ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Signatories {
     /// Keys whose checkpoints count.
     pub trusted: Vec<PublicKey>,
-    /// Those of them that are not our own, so that their bundles came by import.
+    /// Those that are not our own, so that their bundles were imported.
     pub others: Vec<KeyId>,
 }
 
-/// No key file is larger.
+/// Largest key file.
 pub(crate) const MAX_KEY_FILE: u64 = 16 * 1024;
 const FORMAT: &str = "roleos-key/v1";
 /// First word of a file that holds a public key.
 const PUBLIC_WORD: &str = "roleos-ed25519";
 
-/// What a key is good for.
+/// Algorithm of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Algorithm {
     /// Shared secret.
@@ -48,7 +49,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Both, in the order in which they are made.
+    /// Both, in the order of creation.
     pub const ALL: [Self; 2] = [Self::Hmac, Self::Ed25519];
 }
 
@@ -61,30 +62,28 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// Why a key could not be used.
+/// Error of using a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The file itself.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The content.
+    /// The content is not a key.
     #[error("`{}` is not a key file: {why}", path.display())]
     NotAKey {
-        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
-    /// Text that should be hexadecimal. It may be a secret, so it is not repeated.
+    /// A string that should be hexadecimal. It may be a secret, so it is not repeated.
     #[error("the key is not hexadecimal: {0}")]
     NotHex(String),
-    /// A key of the whole machine that somebody else could have put there.
+    /// Another user could have installed a key of the machine.
     #[error("the approval key `{}` cannot be trusted: {why}", path.display())]
     NotOwned {
-        /// The file, or a directory above it.
         path: PathBuf,
-        /// Who could change it.
+        /// The user that could change it.
         why: String,
     },
     /// The passphrase does not open the key.
@@ -93,18 +92,18 @@ pub enum KeyError {
         /// The key file.
         path: PathBuf,
     },
-    /// The key was neither made here nor confirmed.
+    /// The key was neither created here nor confirmed.
     #[error("the approval key `{}` does not count: {doubt}", path.display())]
     Unconfirmed {
         /// The file of its public half.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         doubt: Doubt,
     },
-    /// The new keys are written down, and not all of them have their files.
+    /// The new keys are recorded, and not all of them have their files.
     #[error("the new keys are not all in their places yet")]
     Unfinished(#[source] Box<Self>),
-    /// The system gave no random bytes.
+    /// The system has no randomness.
     #[error("cannot get random bytes from the system: {0}")]
     NoRandomness(String),
 }
@@ -121,18 +120,16 @@ struct KeyFile {
     secret: Zeroizing<Vec<u8>>,
 }
 
-/// One key, as it may be shown.
+/// The public facts of one key.
 #[derive(Clone, Debug)]
 pub struct KeyInfo {
-    /// Its name.
     pub id: KeyId,
-    /// What it is good for.
     pub algorithm: Algorithm,
-    /// When it was made; empty for a public key of somebody else.
+    /// Time of creation; empty for a foreign public key.
     pub created: String,
     /// The public half of an Ed25519 key.
     pub public: Option<PublicKey>,
-    /// Whether new bundles are signed with it.
+    /// Set if new bundles are signed with it.
     pub signs: bool,
 }
 
@@ -142,13 +139,13 @@ pub struct KeyStore {
     hmac: Vec<(Timestamp, HmacKey)>,
     signing: Vec<(Timestamp, SigningKey)>,
     others: Vec<PublicKey>,
-    /// Files of keys that were neither made here nor confirmed.
+    /// Files of keys that were neither created here nor confirmed.
     refused: Vec<(PathBuf, Doubt)>,
 }
 
 impl KeyStore {
-    /// Reads the keys of a workspace; a missing folder is an empty store. A key that was neither made here nor confirmed
-    /// is passed over, see [`KeyStore::refused`].
+    /// Reads the keys of a workspace; a missing folder is an empty store. A key that was neither created here nor
+    /// confirmed is skipped, see [`KeyStore::refused`].
     ///
     /// # Errors
     /// A key file cannot be read or is damaged.
@@ -181,25 +178,25 @@ impl KeyStore {
         }
     }
 
-    /// Returns the files of keys that are not used, and why.
+    /// Returns the files of unused keys, with reasons.
     #[must_use]
     pub fn refused(&self) -> &[(PathBuf, Doubt)] {
         &self.refused
     }
 
-    /// The key that puts the HMAC on new bundles.
+    /// Returns the key for the HMAC of new bundles.
     #[must_use]
     pub fn hmac(&self) -> Option<&HmacKey> {
         self.hmac.last().map(|(_, key)| key)
     }
 
-    /// The key that signs new bundles and checkpoints.
+    /// Returns the key that signs new bundles and checkpoints.
     #[must_use]
     pub fn signing(&self) -> Option<&SigningKey> {
         self.signing.last().map(|(_, key)| key)
     }
 
-    /// The algorithms for which there is no key to sign with.
+    /// Returns the algorithms without a signing key.
     fn missing(&self) -> Vec<Algorithm> {
         let is_missing = |algorithm: &Algorithm| match algorithm {
             Algorithm::Hmac => self.hmac.is_empty(),
@@ -208,7 +205,7 @@ impl KeyStore {
         Algorithm::ALL.into_iter().filter(is_missing).collect()
     }
 
-    /// Everything that is believed here.
+    /// Returns the keyring of all trusted keys.
     #[must_use]
     pub fn keyring(&self) -> Keyring {
         let hmac = self.hmac.iter().map(|(_, key)| key.clone()).collect();
@@ -222,7 +219,7 @@ impl KeyStore {
         signers.hmac.is_some() || signers.ed25519.is_some_and(|id| !is_other(id))
     }
 
-    /// Whom to believe about the ledger of this workspace.
+    /// Returns the trusted keys for the ledger of this workspace.
     #[must_use]
     pub fn signatories(&self) -> Signatories {
         Signatories {
@@ -231,14 +228,14 @@ impl KeyStore {
         }
     }
 
-    /// Public keys that are believed here: our own, old ones included, and those of others.
+    /// Returns the trusted public keys: our own, old ones included, and foreign ones.
     #[must_use]
     pub fn public_keys(&self) -> Vec<PublicKey> {
         let own = self.signing.iter().map(|(_, key)| key.public());
         own.chain(self.others.iter().copied()).collect()
     }
 
-    /// What may be shown of each key, oldest first.
+    /// Returns the public facts of each key, oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<KeyInfo> {
         let hmac = self.hmac.iter().map(|(created, key)| KeyInfo {
@@ -268,7 +265,7 @@ impl KeyStore {
     }
 }
 
-/// The text of a `.pub` file, which may be given to others.
+/// Returns the text of a `.pub` file, which may be published.
 #[must_use]
 pub fn public_line(key: &PublicKey) -> String {
     format!(
@@ -278,7 +275,7 @@ pub fn public_line(key: &PublicKey) -> String {
     )
 }
 
-/// The keyring for a key that the user typed as hexadecimal text; empty text is the empty key.
+/// Returns the keyring for a key typed as hexadecimal text; an empty string is the empty key.
 ///
 /// # Errors
 /// The text is not hexadecimal.
@@ -296,14 +293,14 @@ fn not_hex(text: &str, error: FromHexError) -> KeyError {
     })
 }
 
-/// The keyring for a key file: one of ours, a `.pub`, hexadecimal text, or the raw bytes of an HMAC key.
+/// Returns the keyring for a key file: our format, a `.pub`, hexadecimal text, or the raw bytes of an HMAC key.
 ///
 /// # Errors
-/// The file cannot be read, is empty, or is a damaged key file of ours.
+/// The file cannot be read, is empty, or is a damaged file of our format.
 pub fn keyring_from_file(path: &Path) -> Result<Keyring, KeyError> {
     let bytes = Zeroizing::new(files::read(path, MAX_KEY_FILE)?);
     if bytes.is_empty() {
-        // A failed download must not become the key that everybody knows.
+        // A failed download must not become a key that everyone knows.
         return Err(KeyError::NotAKey {
             path: path.to_owned(),
             why: "it is empty".to_owned(),
@@ -363,7 +360,7 @@ fn key_paths(directory: &Path) -> Result<Vec<PathBuf>, KeyError> {
     Ok(paths)
 }
 
-/// Returns the files of keys in a folder, each with the id of its key. A damaged one is named by whatever needs a key.
+/// Returns the files of keys in a folder, each with the id of its key. A damaged one is reported when a key is needed.
 pub(crate) fn files_in(directory: &Path) -> Vec<(PathBuf, String)> {
     let paths = key_paths(directory).unwrap_or_default().into_iter();
     paths
@@ -394,7 +391,7 @@ fn parse_key(path: &Path, text: &str) -> Result<AnyKey, KeyError> {
     if file.format != FORMAT {
         return Err(refuse("its format is not `roleos-key/v1`"));
     }
-    // Compared as times, because as texts `…29.5Z` comes after `…29.51Z`.
+    // Compared as times, because the string `…29.5Z` sorts after `…29.51Z`.
     let created: Timestamp = file
         .created
         .parse()
@@ -423,7 +420,7 @@ pub(crate) fn parse_public(text: &str) -> Option<PublicKey> {
     let key = PublicKey::parse(&bytes)?;
     (word == PUBLIC_WORD && id == key.id().to_string() && words.next().is_none()).then_some(key)
 }
-/// A secret for a header: 32 random bytes as hexadecimal digits.
+/// Returns a secret for a header: 32 random bytes in hexadecimal digits.
 ///
 /// # Errors
 /// The machine has no randomness.

@@ -1,4 +1,5 @@
-//! Everything that the acting crates share: the machine, the workspace, its settings, its keys and what the user trusts.
+//! Shared code of the crates with side effects: the machine, the workspace, its settings, its keys and the user's
+//! trust.
 //!
 //! | area | modules |
 //! |---|---|
@@ -50,7 +51,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sha2::{Digest as _, Sha256};
 use witness::wire::TaskId;
 
-/// An error and its causes on one line.
+/// Formats an error and its causes on one line.
 #[must_use]
 pub fn said(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -63,20 +64,20 @@ pub fn said(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// SHA-256, the name under which bundles are spoken of.
+/// Computes the SHA-256, which identifies bundles.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// A task id that nobody has used: a UUID of version 7, which sorts by time.
+/// Returns a new unique task id: a UUID of version 7, which sorts by time.
 #[must_use]
 pub fn fresh_task_id() -> TaskId {
     TaskId(fresh_uuid().into_bytes())
 }
 
-/// A UUID of version 7 that nobody has used. Where the machine gives no randomness, it is made from the process, the time
-/// and a count: an id is no secret.
+/// Returns a new unique UUID of version 7. If the machine has no randomness, it is made from the process, the time and
+/// a count: an id is not a secret.
 #[must_use]
 pub fn fresh_uuid() -> uuid::Uuid {
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -92,12 +93,12 @@ pub fn fresh_uuid() -> uuid::Uuid {
     uuid::Builder::from_unix_timestamp_millis(now / 1_000_000, &random).into_uuid()
 }
 
-/// HMAC-SHA256 of bytes in hex, and a name by which the key is known without giving it away.
+/// Returns the HMAC-SHA256 of bytes in hex, and a name that identifies the key without revealing it.
 #[must_use]
 pub fn keyed_hash(key: &[u8], bytes: &[u8]) -> (String, String) {
     use hmac::{Hmac, KeyInit as _, Mac as _};
     let mac = |bytes: &[u8]| {
-        // Every length of key is taken.
+        // Keys of every length are accepted.
         let mac = Hmac::<Sha256>::new_from_slice(key).ok();
         mac.map(|mac| hex::encode(mac.chain_update(bytes).finalize().into_bytes()))
             .unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Whether the agent of a session still runs: its process, told apart from a later one with the same number.
+//! Detects if the agent of a session still runs: identifies its process, even if its number is reused.
 
 use std::path::Path;
 
@@ -12,26 +12,27 @@ use crate::files;
 pub struct Process {
     /// Its number.
     pub id: u32,
-    /// When it started, as the system counts; 0 when that is not known.
+    /// Start time, as the system counts; 0 if unknown.
     pub started: u64,
 }
 
 /// Programs between an agent and its hook that end with the hook.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "env"];
 
-/// How far above the hook the agent may be.
+/// Largest number of processes between the hook and the agent.
 const MAX_STEPS: usize = 8;
 
-/// A longer one is no line about a process.
+/// Longest line about a process.
 const MAX_STAT: u64 = 4096;
 
-/// The process that started this one, shells between them passed over. None where the system does not tell.
+/// Returns the process that started this one, without shells between them. `None` if the system does not report it.
 #[must_use]
 pub fn agent_process() -> Option<Process> {
     above(Path::new("/proc"), std::os::unix::process::parent_id())
 }
 
-/// Whether the process runs. A system that does not tell keeps it alive as long as there is one of that number.
+/// Returns `true` if the process runs. Without `/proc`, it counts as alive as long as a process with that number
+/// exists.
 #[must_use]
 pub fn is_alive(process: Process) -> bool {
     let proc = Path::new("/proc");
@@ -53,7 +54,7 @@ fn above(proc: &Path, first: u32) -> Option<Process> {
     for _ in 0..MAX_STEPS {
         let stat = Stat::read(proc, id)?;
         if !SHELLS.contains(&stat.name.as_str()) {
-            // The first process of all is nobody's agent: whoever started us has gone.
+            // The first process is never an agent: the program that started us has ended.
             return (id > 1 || first == 1).then_some(Process {
                 id,
                 started: stat.started,
@@ -64,7 +65,7 @@ fn above(proc: &Path, first: u32) -> Option<Process> {
     None
 }
 
-/// Returns a process as it is known, with the number of its parent.
+/// Returns a process, with the number of its parent.
 pub fn of_process(id: u32) -> Option<(Process, u32)> {
     let Stat {
         parent, started, ..
@@ -72,7 +73,7 @@ pub fn of_process(id: u32) -> Option<(Process, u32)> {
     Some((Process { id, started }, parent))
 }
 
-/// What the system says of a process.
+/// The system's record of a process.
 struct Stat {
     name: String,
     parent: u32,
@@ -81,7 +82,7 @@ struct Stat {
 }
 
 impl Stat {
-    /// `pid (name) state ppid … starttime …`; the name may hold blanks and brackets.
+    /// Parses `pid (name) state ppid … starttime …`; the name may contain blanks and brackets.
     fn read(proc: &Path, id: u32) -> Option<Self> {
         let bytes = files::read(&proc.join(id.to_string()).join("stat"), MAX_STAT).ok()?;
         let text = String::from_utf8_lossy(&bytes);

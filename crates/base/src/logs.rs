@@ -15,10 +15,10 @@ use crate::files;
 use crate::specialist_paths::{Named, Paths};
 use crate::workspace::Workspace;
 
-/// Most bytes of one log that are read at a time; of a longer one the end is read.
+/// Most bytes of one log that are read at a time; of a longer one, only the end is read.
 const MAX_READ: u64 = 64 * 1024 * 1024;
 
-/// Keys under which a line has its time.
+/// Keys of a line's time.
 const TIMES: [&str; 7] = [
     "/time_ns",
     "/at",
@@ -32,7 +32,7 @@ const TIMES: [&str; 7] = [
 /// One line of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// When it was written.
+    /// Time of the line.
     pub time: Timestamp,
     /// The log: `session`, `gateway`, `adapter`, `probe`, `field`, `event`, `run`, `feedback` or `decision`.
     pub log: &'static str,
@@ -40,7 +40,7 @@ pub struct Entry {
     pub record: Value,
 }
 
-/// Reads the logs of a workspace, again and again from where it stopped.
+/// Reader of a workspace's logs that continues where it stopped.
 #[derive(Debug)]
 pub struct Logs {
     files: Vec<(&'static str, PathBuf)>,
@@ -49,7 +49,7 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Names the logs; those that are not there yet are read when they appear.
+    /// Collects the logs; missing ones are read when they appear.
     #[must_use]
     pub fn of(workspace: &Workspace, environment: &Environment) -> Self {
         let folder = workspace.role_os_dir();
@@ -70,7 +70,7 @@ impl Logs {
         }
     }
 
-    /// Returns the lines that were added since the last call, by time. Lines without a time are left out.
+    /// Returns the lines that were added since the last call, by time. Lines without a time are skipped.
     pub fn news(&mut self) -> Vec<Entry> {
         let journals = files::read_dir(&self.sessions).into_iter().flatten();
         let journals = journals.flatten().map(|entry| entry.path());
@@ -96,7 +96,7 @@ impl Logs {
 }
 
 /// Reads the whole lines behind `start`, and returns where they end. A file that became shorter is read from its
-/// beginning: it was set aside and begun anew.
+/// beginning: it was rotated.
 fn read_lines(path: &Path, start: u64) -> io::Result<(Vec<u8>, u64)> {
     let mut file = fs::File::open(path)?;
     let length = file.metadata()?.len();
@@ -115,7 +115,7 @@ fn time_of(record: &Value) -> Option<Timestamp> {
         Value::String(text) => text.parse().ok(),
         Value::Number(number) => {
             let number = i128::from(number.as_u64()?);
-            // Seconds, milliseconds or nanoseconds, told apart by their size.
+            // Seconds, milliseconds or nanoseconds, distinguished by their size.
             let unit = match number {
                 0..=99_999_999_999 => 1_000_000_000,
                 100_000_000_000..=99_999_999_999_999 => 1_000_000,
@@ -163,7 +163,7 @@ mod tests {
             [at(1, "session"), at(2, "gateway"), at(3, "decision")]
         );
         assert_eq!(seen(logs.news()), []);
-        // The cut line is finished, and the file is set aside after that.
+        // The cut line is completed, and the file is rotated after that.
         put(
             "gateway.jsonl",
             "{\"ts\":\"2026-01-01T00:00:02Z\"}\nnot JSON\n{\"ts\":\"2026-01-01T00:00:09Z\"}\n",

@@ -1,5 +1,5 @@
-//! What root writes into somebody's workspace (`sudo roleos approve`) is given to them, or their own hook could not read
-//! it. Nothing else changes owners.
+//! Gives files that root writes into a user's workspace (`sudo roleos approve`) to that user, whose hook could not read
+//! them otherwise. Nothing else changes owners.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use crate::files;
 use crate::workspace::Workspace;
 
-/// Gives what commands of a person write to the owner of the workspace, when root runs them.
+/// Gives the files of a person's commands to the owner of the workspace, if root runs them.
 pub fn hand_over(workspace: &Workspace) {
     let Ok(owner) = fs::metadata(workspace.root()) else {
         return;
@@ -45,7 +45,7 @@ fn names(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Only what is root's, and never through a link: that could lead to a file of root's own.
+/// Changes the owner of root's files only, and never through a link, which could lead to another file of root.
 fn give(path: &Path, user: u32, group: u32) {
     let Ok(file) = files::open_itself(path) else {
         return;
@@ -55,7 +55,7 @@ fn give(path: &Path, user: u32, group: u32) {
     });
     if is_roots {
         let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-        // What cannot be given is named by the first command that cannot read it.
+        // If the owner cannot be changed, the first command that cannot read the file reports it.
         chownat(&file, "", Some(user), Some(group), AtFlags::EMPTY_PATH).ok();
     }
 }

@@ -1,8 +1,8 @@
-//! What a session pins when it begins: the content of grants, settings and approval key. A change that no person made
+//! Pins the content of grants, settings and approval key at the start of a session. A change that a person did not make
 //! through us voids the grants for that session.
 //!
-//! The pin is a value that the session's journal keeps. Checking it again reads three small files; the receipts only
-//! when something is new.
+//! The pin is a value that the session's journal keeps. Checking it again reads three small files; the receipts only if
+//! something is new.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,31 +20,31 @@ use crate::receipts::{self, Line, Mark, Receipt, Subject};
 use crate::trust::Trust;
 use crate::workspace::Workspace;
 
-/// Longest settings file that is looked at; a longer one is refused elsewhere.
+/// Longest settings file that is hashed; a longer one is refused elsewhere.
 const MAX_CONFIG: u64 = 1024 * 1024;
 const ABSENT: &str = "absent";
 
-/// What was there when a session began. Kept in its journal as JSON.
+/// State of the files at the start of a session. Stored in its journal as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pin {
     grants: Mark,
     config: Mark,
     approval_key: Mark,
-    /// Length of the receipts: what comes behind happened in this session.
+    /// Length of the receipts: later ones were written in this session.
     receipts: u64,
 }
 
-/// Whether what was pinned still holds.
+/// Result of checking a pin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Held {
     /// Nothing changed, or a person changed it through us.
     Yes,
-    /// Something else changed it; a sentence for the refusal.
+    /// Another program changed it; a sentence for the refusal.
     No(String),
 }
 
-/// Pins what is there now. To be called at the start of a session.
+/// Pins the present state. Must be called at the start of a session.
 #[must_use]
 pub fn pin(workspace: &Workspace, environment: &Environment) -> Pin {
     Pin {
@@ -55,10 +55,10 @@ pub fn pin(workspace: &Workspace, environment: &Environment) -> Pin {
     }
 }
 
-/// Whether the grants may be believed in the session that began with `pin`.
+/// Checks that the grants may be trusted in the session that began with `pin`.
 #[must_use]
 pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Held {
-    // There, each of these files counts only with its confirmation, whenever it is read.
+    // In an initialised workspace, each of these files counts only with its confirmation.
     if Trust::of(workspace).is_initialised() {
         return Held::Yes;
     }
@@ -86,15 +86,15 @@ pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Hel
     Held::Yes
 }
 
-/// Returns `true` if the settings are those with which the session began, or a person changed them through us. A stricter
-/// value counts without a confirmation, so that a confirmed file in its place is not enough.
+/// Returns `true` if the settings are unchanged since the start of the session, or a person changed them through us. A
+/// stricter value counts without a confirmation, so replacing the file by a confirmed one is not enough.
 #[must_use]
 pub fn settings_hold(pin: &Pin, workspace: &Workspace, environment: &Environment) -> bool {
     let now = config_mark(&workspace.settings_path(environment));
     now == pin.config || followed(pin, workspace).is_ok_and(|known| now == known.config)
 }
 
-/// The pin with every change that a person made through us since.
+/// Returns the pin with every change that a person made through us since.
 fn followed(pin: &Pin, workspace: &Workspace) -> Result<Pin, String> {
     let mut known = pin.clone();
     for line in receipts::read_from(workspace, pin.receipts)? {
@@ -111,9 +111,9 @@ fn followed(pin: &Pin, workspace: &Workspace) -> Result<Pin, String> {
     Ok(known)
 }
 
-/// Takes a receipt over when it continues what is known and was signed with the key that was known.
+/// Applies a receipt if it continues the known state and was signed with the known key.
 fn follow(known: &mut Pin, receipt: &Receipt, signature: Option<&[u8; 64]>) {
-    // The very first key can only vouch for itself.
+    // The very first key can only sign for itself.
     let signer = match (receipt.subject, known.approval_key.content.as_str()) {
         (Subject::ApprovalKey, ABSENT) => &receipt.after.content,
         (_, content) => content,
@@ -152,7 +152,7 @@ pub(crate) fn public_key(content: &str) -> Option<PublicKey> {
     PublicKey::parse(&bytes)
 }
 
-/// The grants as they are now.
+/// Returns the mark of the present grants.
 pub(crate) fn grants_mark(workspace: &Workspace) -> Mark {
     match files::read(&workspace.grants_path(), grants::MAX_FILE) {
         Ok(bytes) => grants_mark_of(&bytes),
@@ -160,7 +160,8 @@ pub(crate) fn grants_mark(workspace: &Workspace) -> Mark {
     }
 }
 
-/// The hash covers everything but how many uses are left: those may become fewer without a receipt, never more.
+/// Returns the mark of grants. The hash covers everything but the remaining uses: those may decrease without a receipt,
+/// never increase.
 pub(crate) fn grants_mark_of(bytes: &[u8]) -> Mark {
     let mut uses = BTreeMap::new();
     let content = match serde_json::from_slice::<Value>(bytes) {
@@ -185,7 +186,7 @@ pub(crate) fn grants_mark_of(bytes: &[u8]) -> Mark {
     }
 }
 
-/// The settings as they are now.
+/// Returns the mark of the present settings.
 pub(crate) fn config_mark(path: &Path) -> Mark {
     match files::read(path, MAX_CONFIG) {
         Ok(bytes) => content_mark(&bytes),
@@ -193,7 +194,7 @@ pub(crate) fn config_mark(path: &Path) -> Mark {
     }
 }
 
-/// The mark of a file with this content.
+/// Returns the mark of a file with this content.
 #[must_use]
 pub fn content_mark(bytes: &[u8]) -> Mark {
     Mark {
@@ -202,7 +203,7 @@ pub fn content_mark(bytes: &[u8]) -> Mark {
     }
 }
 
-/// The approval key as it is now.
+/// Returns the mark of the present approval key.
 pub(crate) fn key_mark(workspace: &Workspace) -> Mark {
     match approval_key::verifying_key(workspace) {
         Ok(key) => key_mark_of(key.as_ref()),

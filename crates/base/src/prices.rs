@@ -1,5 +1,5 @@
-//! What tokens cost, by the prices of the settings, where everybody sees them: a price list in a program is soon wrong,
-//! and nobody would notice. A model without a price has a cost that is not known, which is not the same as none.
+//! The cost of tokens, by the prices in the settings, where users see them: a price list in the program would soon be
+//! wrong, unnoticed. A model without a price has an unknown cost, which is not the same as none.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ pub struct Usage {
     pub output: u64,
     /// Read from the cache.
     pub cache_read: u64,
-    /// Put into the cache for minutes.
+    /// Written to the cache for minutes.
     pub cache_write: u64,
-    /// Put into the cache for an hour.
+    /// Written to the cache for an hour.
     pub cache_write_hour: u64,
 }
 
 impl Usage {
-    /// All of them.
+    /// Returns the sum of all tokens.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         [
@@ -39,7 +39,7 @@ impl Usage {
         .fold(0, u64::saturating_add)
     }
 
-    /// The greater of both, field by field: an answer is written down several times while it grows.
+    /// Returns the maximum, field by field: an answer is written several times while it grows.
     #[must_use]
     pub fn grown(self, other: Self) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Usage {
         }
     }
 
-    /// What this has more than another.
+    /// Returns the difference to another usage.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Usage {
         }
     }
 
-    /// Adds another answer's.
+    /// Adds the usage of another answer.
     pub fn add(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
@@ -80,13 +80,13 @@ pub struct Prices<'a> {
 }
 
 impl<'a> Prices<'a> {
-    /// The prices of the settings.
+    /// Uses the prices of the settings.
     #[must_use]
     pub fn new(set: &'a BTreeMap<String, Price>) -> Self {
         Self { set }
     }
 
-    /// What an answer cost, in millionths of a US dollar; none when the model has no price.
+    /// Returns the cost of an answer, in millionths of a US dollar; `None` if the model has no price.
     #[must_use]
     pub fn cost(&self, model: &str, usage: Usage) -> Option<u64> {
         let price = self.of(model)?;
@@ -112,8 +112,8 @@ impl<'a> Prices<'a> {
         self.of(model).is_some()
     }
 
-    /// The price under the model's own name, else under the longest beginning of it; a `*` at the end of a beginning is
-    /// optional. Providers put their own name in front: `anthropic/…`, `us.anthropic.…`.
+    /// Returns the price under the model's own name, else under its longest prefix; a `*` at the end of a prefix is
+    /// optional. Providers prepend their own name: `anthropic/…`, `us.anthropic.…`.
     pub(crate) fn of(&self, model: &str) -> Option<Price> {
         let own = self.set.get(model);
         let begun = || {
@@ -131,12 +131,12 @@ impl<'a> Prices<'a> {
     }
 }
 
-/// Returns the beginning of the names that a key stands for.
+/// Returns the prefix of the names that a key stands for.
 fn family(key: &str) -> &str {
     key.strip_suffix('*').unwrap_or(key)
 }
 
-/// Why a price list cannot be used.
+/// Error of reading a price list.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the price list{}: {why}", key.iter().map(|key| format!(", model `{key}`")).collect::<String>())]
 pub struct ListError {
@@ -144,7 +144,7 @@ pub struct ListError {
     why: String,
 }
 
-/// Reads a price list: TOML or JSON, with the models at the top or under `oversight.prices`.
+/// Parses a price list: TOML or JSON, with the models at the top or under `oversight.prices`.
 ///
 /// # Errors
 /// It is neither, or an entry is not a price.
@@ -172,8 +172,8 @@ pub fn read_list(text: &str) -> Result<BTreeMap<String, Price>, ListError> {
     Ok(prices)
 }
 
-/// Returns the changes that put a price list into the settings. A new price takes the place of the old one of the same
-/// model or family, however that was spelt; everything else stays.
+/// Returns the changes that write a price list to the settings. A new price replaces the old one of the same model or
+/// family, in any spelling; everything else stays.
 #[must_use]
 pub fn changes(set: &BTreeMap<String, Price>, list: &BTreeMap<String, Price>) -> Vec<Change> {
     let key = |model: &str| format!("oversight.prices.{}", serde_json::Value::from(model));
@@ -191,7 +191,7 @@ pub fn changes(set: &BTreeMap<String, Price>, list: &BTreeMap<String, Price>) ->
     changes
 }
 
-/// Returns a price as an inline table.
+/// Formats a price as an inline table.
 fn price_text(price: &Price) -> String {
     let parts = [
         ("input", price.input),

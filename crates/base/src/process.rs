@@ -1,4 +1,4 @@
-//! Runs a command of the user under limits of time, memory and output, and ends everything that it started.
+//! Runs a command of the user under limits of time, memory and output, and ends all its descendants.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -17,20 +17,20 @@ use signal_hook::{SigId, flag};
 
 use crate::git::LOCAL_VARIABLES;
 
-/// How long to wait between looks at the child.
+/// Interval of checks of the child.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// How long output may still come after everything was ended.
+/// Time for output after everything was ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// How often to look for processes that appear while others are ended.
+/// Repetitions of the search for processes that appear while others are ended.
 const SWEEPS: usize = 20;
 
-/// Variable by which processes are known that left their group.
+/// Variable that marks processes which left their group.
 const MARK: &str = "ROLEOS_RERUN";
 
-/// Whether this process is to outlive its terminal, as `nohup` wants it: it was started with the signal of its end
-/// ignored. Where that cannot be told, it is left alone.
+/// Returns `true` if this process is to outlive its terminal, as with `nohup`: it was started with the hangup signal
+/// ignored. If that is unknown, the signal is left alone.
 #[must_use]
 pub fn outlives_its_terminal() -> bool {
     let status = fs::read_to_string("/proc/self/status");
@@ -43,11 +43,11 @@ const NICENESS: i32 = 10;
 /// Lowers the priority of this process, for background work.
 pub fn stand_back() {
     let own = rustix::process::getpriority_process(None).unwrap_or(NICENESS);
-    // Where the system refuses, it takes its turns like any other.
+    // If the system refuses, the priority stays unchanged.
     rustix::process::setpriority_process(None, own.max(NICENESS)).ok();
 }
 
-/// Whether a process with this `status` of `/proc` ignores a signal.
+/// Returns `true` if a process with this `status` of `/proc` ignores a signal.
 fn ignores(status: &str, signal: i32) -> Option<bool> {
     let line = status
         .lines()
@@ -57,51 +57,51 @@ fn ignores(status: &str, signal: i32) -> Option<bool> {
     Some(ignored.checked_shr(place)? & 1 == 1)
 }
 
-/// What a command may use.
+/// Limits of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Wall-clock time.
     pub time: Duration,
-    /// Memory that each process may write to, in bytes. Address space that a runtime only reserves does not count.
+    /// Memory that each process may write to, in bytes. Reserved address space does not count.
     pub memory: u64,
-    /// Bytes of output that are kept; the rest is read and dropped.
+    /// Kept bytes of output; the rest is read and dropped.
     pub output: u64,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with this exit code.
+    /// It ended with this exit code.
     Exit(i32),
-    /// By a signal.
+    /// A signal ended it.
     Signal(i32),
-    /// By us, after its time was over.
+    /// We ended it after its time limit.
     TimedOut,
-    /// By us, because somebody ends us.
+    /// We ended it because this process was interrupted.
     Interrupted,
 }
 
-/// What a command did.
+/// Result of a command.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// How it ended.
+    /// Its end.
     pub ended: Ended,
-    /// Its standard output and error, as they came, up to the limit.
+    /// Its standard output and error, in order, up to the limit.
     pub output: Vec<u8>,
-    /// More was printed than was kept.
+    /// Set if more was printed than was kept.
     pub truncated: bool,
 }
 
-/// Runs `command` through `sh` in `directory`, without standard input, in a process group of its own.
+/// Runs `command` through `sh` in `directory`, without standard input, in a new process group.
 ///
-/// What it started ends with it, whether it stayed in the group or, on Linux, left it as a daemon does.
+/// Its descendants end with it, whether they stayed in the group or, on Linux, left it like a daemon.
 ///
 /// # Errors
 /// The shell cannot be started.
 pub fn run(command: &str, directory: &Path, limits: Limits) -> io::Result<Finished> {
     let (reader, writer) = io::pipe()?;
     let mark = crate::fresh_uuid().to_string();
-    // The limit is set by the shell itself: between fork and exec nothing of ours may run.
+    // The shell sets the limit: none of our code may run between fork and exec.
     let mut shell = Command::new("sh");
     shell
         .args(["-c", r#"ulimit -d "$1" || exit 126; eval "$2" "#, "sh"])
@@ -117,12 +117,12 @@ pub fn run(command: &str, directory: &Path, limits: Limits) -> io::Result<Finish
         shell.env_remove(variable);
     }
     let mut child = shell.spawn()?;
-    // Our own ends of the pipe, without which it never closes.
+    // Our own ends of the pipe, which must be closed first.
     drop(shell);
     let output = Output::collect(reader, limits.output);
     let interrupted = listen()?;
     let ended = wait(&mut child, limits.time, &interrupted.flag);
-    // Children that were left behind hold the pipe open; they end with the command.
+    // Remaining children hold the pipe open; they end with the command.
     end_group(&child);
     end_marked(&mark);
     let (output, truncated) = output.take();
@@ -133,7 +133,7 @@ pub fn run(command: &str, directory: &Path, limits: Limits) -> io::Result<Finish
     })
 }
 
-/// What came through a pipe so far, collected by a thread.
+/// The output of a pipe so far, collected by a thread.
 #[derive(Debug)]
 pub struct Output {
     kept: Arc<Mutex<(Vec<u8>, bool)>>,
@@ -155,22 +155,22 @@ impl Output {
                 kept.0.extend(read.iter().take(room));
                 kept.1 |= room < length;
             }
-            // Nobody listens any more when the caller has stopped waiting.
+            // There is no receiver after the caller has stopped waiting.
             sender.send(()).ok();
         });
         if reading.is_err() {
-            // Nothing is read, which must not look like a program that printed nothing.
+            // Nothing is read, which must not look like empty output.
             kept.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
         }
         Self { kept, closed }
     }
 
-    /// Whether more came than is kept.
+    /// Returns `true` if more was printed than is kept.
     pub fn is_over(&self) -> bool {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).1
     }
 
-    /// The bytes, and whether there were more. A process that got away and holds the pipe open is not waited for.
+    /// Returns the bytes, and `true` if there were more. Does not wait for an escaped process that holds the pipe open.
     pub fn take(self) -> (Vec<u8>, bool) {
         self.closed.recv_timeout(LAST_WORDS).ok();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -178,13 +178,13 @@ impl Output {
     }
 }
 
-/// Knows whether Ctrl-C or a request to end came, instead of being ended by it. Dropped, it lets go again.
+/// Records Ctrl-C or a termination request instead of ending the process. Dropped, it stops.
 struct Interrupted {
     flag: Arc<AtomicBool>,
     handlers: Vec<SigId>,
 }
 
-/// The command lives in a group of its own, so the terminal's Ctrl-C reaches us alone and we must pass it on.
+/// Starts recording. The command has its own group, so the terminal's Ctrl-C reaches only us and must be forwarded.
 fn listen() -> io::Result<Interrupted> {
     let mut interrupted = Interrupted {
         flag: Arc::default(),
@@ -232,7 +232,7 @@ fn ended(status: ExitStatus) -> Ended {
     }
 }
 
-/// Ends the command and all of its children; those that are gone already are no error.
+/// Ends the command and all of its children; ended ones are not an error.
 fn end_group(child: &Child) {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(group) = group {
@@ -240,7 +240,7 @@ fn end_group(child: &Child) {
     }
 }
 
-/// Ends every process that carries the mark, as often as new ones appear. Without `/proc` it ends none.
+/// Ends every process with the mark, repeatedly while new ones appear. Without `/proc` it ends none.
 fn end_marked(mark: &str) {
     let mark = format!("{MARK}={mark}");
     for _ in 0..SWEEPS {
@@ -259,7 +259,7 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
         return Vec::new();
     };
     let carries_mark = |directory: &Path| {
-        // Gone, or somebody else's: either way not ours to end.
+        // Ended, or of another user: not ours to end.
         let environment = fs::read(directory.join("environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|one| one == mark)
     };

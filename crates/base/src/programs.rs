@@ -1,4 +1,4 @@
-//! Our programs, which lie in one folder: `roleos`, `roleos-hook`, and the link `roleos-watch`.
+//! Our programs, which are in one folder: `roleos`, `roleos-hook`, and the link `roleos-watch`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 /// The command line.
 pub const MAIN: &str = "roleos";
 
-/// The small program that agents and git start.
+/// The small program that agents and git execute.
 pub const HOOK: &str = "roleos-hook";
 
-/// The link by which agents' commands are supervised.
+/// The link for the supervision of agents' commands.
 pub const WATCH: &str = "roleos-watch";
 
 /// Returns the real path of the running program.
 ///
 /// # Errors
-/// The system does not say which program this is.
+/// The system does not report it.
 pub fn running() -> io::Result<PathBuf> {
     std::env::current_exe()?.canonicalize()
 }
 
-/// Returns the program that hooks start: `roleos-hook` beside `running`, or `running` itself where that is missing.
+/// Returns the program that hooks start: `roleos-hook` beside `running`, or `running` itself if that is missing.
 #[must_use]
 pub fn hook(running: &Path) -> PathBuf {
     let beside = running.with_file_name(HOOK);
@@ -31,8 +31,8 @@ pub fn hook(running: &Path) -> PathBuf {
     }
 }
 
-/// Returns the command line that belongs to `running`, for work that the hook does not do itself. It is never looked for
-/// along `PATH`: hooks run outside of supervision, and an agent can change that variable.
+/// Returns the command line that belongs to `running`, for work that the hook does not do itself. `PATH` is never
+/// searched: hooks run without supervision, and an agent can change that variable.
 #[must_use]
 pub fn main(running: &Path) -> Option<PathBuf> {
     if running.file_name().is_some_and(|name| name != HOOK) {
@@ -42,7 +42,7 @@ pub fn main(running: &Path) -> Option<PathBuf> {
     beside.is_file().then_some(beside)
 }
 
-/// Returns every path at which a program of ours is expected, whether it is there or not.
+/// Returns every path at which our programs are expected, existing or not.
 #[must_use]
 pub fn all(running: &Path) -> Vec<PathBuf> {
     let mut all = vec![running.to_owned()];

@@ -1,8 +1,8 @@
 //! Receipts: every change of grants, settings and approval key that a person made through us, as one signed line.
 //!
-//! A session remembers what these files were when it began ([`crate::pins`]); a file that changed without a receipt was
-//! changed by somebody else. The file is append-only and synced. Uses of a counted grant are lines without a signature:
-//! they can only take away.
+//! A session pins these files when it begins ([`crate::pins`]); a change without a receipt was not made by a person
+//! through us. The file is append-only and synced. Uses of a counted grant are lines without a signature: they can only
+//! reduce.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,12 +17,12 @@ use crate::starter;
 use crate::trust::{self, Confirming, Kind};
 use crate::workspace::Workspace;
 
-/// What a signature covers is preceded by this text, so that it can mean nothing else.
+/// Prefix of the signed bytes, so that the signature cannot be used for anything else.
 const CONTEXT: &[u8] = b"roleos receipt ed25519 v1\n";
-/// More of the file is not read.
+/// Most bytes of the file that are read.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// What was changed.
+/// The changed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -34,13 +34,13 @@ pub enum Subject {
     ApprovalKey,
 }
 
-/// What a file was at one moment.
+/// State of a file at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
-    /// Names the content: a hash, a public key, or `absent`.
+    /// Identifies the content: a hash, a public key, or `absent`.
     pub content: String,
-    /// How often the counted grants may still be used; no part of the hash, because every use changes it.
+    /// Remaining uses of the counted grants; not part of the hash, because every use changes it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub uses: BTreeMap<String, u64>,
 }
@@ -49,29 +49,29 @@ pub struct Mark {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
-    /// Where in the file it stands, in bytes, so that it cannot be played again at another place. Set when written.
+    /// Its offset in the file, so that it cannot be replayed elsewhere. Set when written.
     #[serde(default)]
     pub place: u64,
-    /// When.
+    /// Time of the change.
     pub at: String,
-    /// By which command, for people: `grant git:push --uses 3`.
+    /// The command, for people: `grant git:push --uses 3`.
     pub what: String,
-    /// Which file.
+    /// The changed file.
     pub subject: Subject,
-    /// What it was.
+    /// State before.
     pub before: Mark,
-    /// What it is.
+    /// State after.
     pub after: Mark,
 }
 
 /// One line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// A change, with its signature, which nobody has checked yet.
+    /// A change, with its unverified signature.
     Change(Box<Receipt>, Option<[u8; 64]>),
     /// A counted grant was used.
     Use(String),
-    /// Something that means nothing here: an approval, or damage.
+    /// A line without meaning here: an approval, or damage.
     Other,
 }
 
@@ -94,18 +94,18 @@ struct Written {
     at: Option<String>,
 }
 
-/// What a person decided about a refused act.
+/// A person's decision about a refused act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decided {
     /// It may run once; the approval itself is signed elsewhere.
     Approved,
-    /// It stays refused, and is not asked about again for a while.
+    /// It stays refused, without another question for a while.
     Denied,
-    /// It was taken off the list.
+    /// It was removed from the list.
     Dismissed,
 }
 
-/// Holds off every other change of grants, settings and keys in this workspace, for as long as it lives.
+/// Blocks every other change of grants, settings and keys in this workspace while it exists.
 #[derive(Debug)]
 pub struct Changing<'a> {
     workspace: &'a Workspace,
@@ -113,7 +113,7 @@ pub struct Changing<'a> {
 }
 
 impl<'a> Changing<'a> {
-    /// Waits until nobody else changes anything.
+    /// Waits until no other process makes changes.
     ///
     /// # Errors
     /// The lock cannot be taken.
@@ -126,12 +126,12 @@ impl<'a> Changing<'a> {
         })
     }
 
-    /// Replaces a file and leaves the receipt for it: all that can need space first, then the receipt, then the name.
+    /// Replaces a file and writes its receipt: first everything that needs space, then the receipt, then the rename.
     /// With `confirm`, the new content counts as confirmed by the user. Until the file has its new name the old content
     /// counts as well, so that a crash leaves the old state or the new one.
     ///
     /// # Errors
-    /// The file has its old content, or the new one and its confirmation is not settled.
+    /// The file has its old content, or the new one and its confirmation is not final.
     pub fn replace(
         &self,
         receipt: &Receipt,
@@ -158,7 +158,7 @@ impl<'a> Changing<'a> {
         })
     }
 
-    /// Leaves a receipt.
+    /// Writes a receipt.
     ///
     /// # Errors
     /// It cannot be written.
@@ -172,19 +172,19 @@ impl<'a> Changing<'a> {
         })
     }
 
-    /// Where the next line will begin.
+    /// Returns the offset of the next line.
     fn end(&self) -> u64 {
         let length = length(self.workspace);
         length + u64::from(self.is_torn())
     }
 
-    /// A torn last line must not swallow the next one.
+    /// Returns `true` if the last line is torn; it must not merge with the next one.
     fn is_torn(&self) -> bool {
         let bytes = files::read(&self.workspace.receipts_path(), MAX_FILE);
         bytes.is_ok_and(|bytes| !bytes.is_empty() && !bytes.ends_with(b"\n"))
     }
 
-    /// Notes that a counted grant was used.
+    /// Records the use of a counted grant.
     ///
     /// # Errors
     /// It cannot be written.
@@ -196,7 +196,7 @@ impl<'a> Changing<'a> {
         })
     }
 
-    /// Notes what a person decided about a refused act.
+    /// Records a person's decision about a refused act.
     ///
     /// # Errors
     /// It cannot be written.
@@ -222,14 +222,14 @@ impl<'a> Changing<'a> {
         }
         text.push(b'\n');
         if !path.exists() {
-            // Other users need not read what was allowed here.
+            // Other users need not read the decisions.
             files::write(&path, b"", Privacy::Secret)?;
         }
         files::append(&path, &text)
     }
 }
 
-/// Lets the tests see what a failed rename comes to. A release build does not know the name.
+/// Fails a rename, for the tests. A release build does not know the name.
 #[cfg(debug_assertions)]
 fn fail_for_a_test(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     if memchr::memmem::find(bytes, b"roleos-test-rename").is_none() {
@@ -244,16 +244,16 @@ fn fail_for_a_test(_: &Path, _: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// How long the file is.
+/// Returns the length of the file.
 #[must_use]
 pub fn length(workspace: &Workspace) -> u64 {
     files::metadata(&workspace.receipts_path()).map_or(0, |facts| facts.len())
 }
 
-/// The lines behind the first `skip` bytes.
+/// Returns the lines after the first `skip` bytes.
 ///
 /// # Errors
-/// The file cannot be read, or is shorter than that: somebody has cut it.
+/// The file cannot be read, or is shorter than that, because it was truncated.
 pub fn read_from(workspace: &Workspace, skip: u64) -> Result<Vec<Line>, String> {
     let path = workspace.receipts_path();
     let bytes = match files::read(&path, MAX_FILE) {
@@ -331,7 +331,7 @@ fn parse(line: &[u8], place: u64) -> Line {
     }
 }
 
-/// Whether the receipt was signed with the private half of `key`.
+/// Returns `true` if the receipt was signed with the private half of `key`.
 #[must_use]
 pub fn is_signed_by(receipt: &Receipt, signature: Option<&[u8; 64]>, key: &PublicKey) -> bool {
     signature.is_some_and(|signature| key.verifies(&message(receipt), signature))

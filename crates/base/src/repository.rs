@@ -1,6 +1,7 @@
-//! What state a git repository is in, read as files: git is never run where a decision waits for it.
+//! The state of a git repository, read from files: git is never executed while a decision waits for it.
 //!
-//! An approval holds for one state only, so everything that decides what a push sends and where goes into a [`State`].
+//! An approval is valid for one state only, so a [`State`] contains everything that determines content and target of a
+//! push.
 
 pub mod index;
 
@@ -14,28 +15,28 @@ use walkdir::WalkDir;
 use crate::environment;
 use crate::files;
 
-/// A longer ref or pointer file is none.
+/// Longest ref or pointer file.
 const MAX_POINTER: u64 = 64 * 1024;
-/// Longest settings file of git, or list of packed refs, that is taken into account.
+/// Longest git configuration or list of packed refs that is read.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
-/// More loose refs are not looked at; the state then counts as unknown.
+/// Most loose refs that are read; with more, the state counts as unknown.
 const MAX_REFS: usize = 100_000;
-/// How many remotes are shown.
+/// Most remotes that are shown.
 const MAX_REMOTES: usize = 16;
 
-/// Where the parts of a repository lie. In a linked worktree these are two directories.
+/// Location of a repository's parts. In a linked worktree, these are two directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The top of the working tree.
     pub top: PathBuf,
-    /// `HEAD` and the index of this worktree.
+    /// Directory of this worktree's `HEAD` and index.
     pub git_dir: PathBuf,
-    /// Refs and settings that all worktrees share.
+    /// Directory of the refs and settings that all worktrees share.
     pub common_dir: PathBuf,
 }
 
 impl Location {
-    /// The repository around `directory`, if there is one.
+    /// Returns the repository around `directory`, if there is one.
     #[must_use]
     pub fn around(directory: &Path) -> Option<Self> {
         let directory = fs::canonicalize(directory).ok()?;
@@ -51,7 +52,7 @@ impl Location {
         };
         let common_dir = pointer(&git_dir.join("commondir"))
             .map_or_else(|| git_dir.clone(), |text| git_dir.join(text.trim()));
-        // One spelling, whichever worktree it is seen from: file names become part of a state.
+        // One spelling for every worktree: file names become part of a state.
         let common_dir = fs::canonicalize(common_dir).ok()?;
         Some(Self {
             top: top.to_owned(),
@@ -61,23 +62,23 @@ impl Location {
     }
 }
 
-/// Returns `true` if this is a git directory, or a file that points to one. git passes over any other `.git` as well.
+/// Returns `true` if this is a git directory, or a file that points to one. git ignores any other `.git` as well.
 fn is_git_entry(entry: &Path) -> bool {
     fs::metadata(entry)
         .is_ok_and(|facts| facts.is_file() || fs::symlink_metadata(entry.join("HEAD")).is_ok())
 }
 
-/// Everything that decides what a push would send, and where.
+/// Everything that determines content and target of a push.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
     /// Top of the working tree.
     pub top: String,
-    /// What `HEAD` says: `ref: refs/heads/main`, or a commit.
+    /// Content of `HEAD`: `ref: refs/heads/main`, or a commit.
     pub head: String,
-    /// The commit that this is, where it could be found.
+    /// Its commit, if found.
     pub commit: Option<String>,
-    /// Remotes by name with their addresses, for people.
+    /// Remotes by name with their URLs, for people.
     pub remotes: Vec<(String, String)>,
     /// SHA-256 over all branches and tags.
     pub refs: String,
@@ -108,7 +109,7 @@ impl State {
         })
     }
 
-    /// Whether the repository is as it was, whoever looks: the one who approves may have other settings of their own.
+    /// Returns `true` if the repository is unchanged. The approver's own settings are ignored, since they may differ.
     #[must_use]
     pub fn is_current(&self) -> bool {
         let now = Self::read(Path::new(&self.top));
@@ -122,7 +123,7 @@ impl State {
         })
     }
 
-    /// The branch, or the beginning of the commit, for people.
+    /// Returns the branch, or the beginning of the commit, for people.
     #[must_use]
     pub fn branch(&self) -> &str {
         let name = self.head.strip_prefix("ref: refs/heads/");
@@ -153,8 +154,8 @@ fn commit_of(location: &Location, head: &str) -> Option<String> {
     line.split_once(' ').map(|(commit, _)| commit.to_owned())
 }
 
-/// Branches and tags, loose and packed; of a repository that keeps them in tables, the list of the tables, which
-/// changes with every ref.
+/// Hashes branches and tags, loose and packed; of a repository with ref tables, the list of the tables, which changes
+/// with every ref.
 fn refs(location: &Location) -> String {
     let mut hash = Sha256::new();
     for name in ["packed-refs", "reftable/tables.list"] {
@@ -174,7 +175,7 @@ fn refs(location: &Location) -> String {
     hex::encode(hash.finalize())
 }
 
-/// Where a name leads can be said outside of the repository too.
+/// Hashes the user's settings: the target of a remote name can be set outside of the repository too.
 fn user_settings() -> String {
     let mut paths = vec![PathBuf::from("/etc/gitconfig")];
     if let Some(home) = environment::home() {
@@ -203,7 +204,7 @@ fn feed(hash: &mut Sha256, name: &str, path: &Path) {
     hash.update(b"\n");
 }
 
-/// Only for people: what binds is the hash of the whole files.
+/// Parses the remotes, only for people: an approval binds the hash of the whole files.
 fn remotes(location: &Location) -> Vec<(String, String)> {
     let Ok(bytes) = files::read(&location.common_dir.join("config"), MAX_FILE) else {
         return Vec::new();
@@ -228,7 +229,7 @@ fn remotes(location: &Location) -> Vec<(String, String)> {
     found
 }
 
-/// The address is shown and kept; what stands between `//` and `@` may be a secret.
+/// Removes the part of a URL between `//` and `@`, which may be a secret, before it is shown and stored.
 fn without_password(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else {
         return address.to_owned();

@@ -1,4 +1,4 @@
-//! The one `roleos up` of a workspace: it holds a lock for as long as it runs, and `.role-os/up.json` says where it is.
+//! The one `roleos up` of a workspace: it holds a lock while it runs, and `.role-os/up.json` has its address.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,18 +12,18 @@ use crate::files::{self, Action, FileError, Privacy};
 /// Largest file that is read back.
 const MAX_FILE: u64 = 64 * 1024;
 
-/// Held while the process serves; others see that it does.
+/// Lock that is held while the process serves, visible to others.
 #[derive(Debug)]
 pub struct Running {
     path: PathBuf,
     _lock: File,
 }
 
-/// Why a second one does not start.
+/// Reason why a second one does not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunningError {
-    /// There is one already.
+    /// Another process is running.
     #[error("`roleos up` already runs for this workspace{}", .0.as_deref().map(|url| format!(" at {url}")).unwrap_or_default())]
     Already(Option<String>),
     /// A file cannot be written.
@@ -32,7 +32,7 @@ pub enum RunningError {
 }
 
 impl Running {
-    /// Takes the workspace's place. Nothing is announced yet.
+    /// Locks the workspace for this process. Nothing is announced yet.
     ///
     /// # Errors
     /// Another process has it, or the lock cannot be taken.
@@ -48,7 +48,7 @@ impl Running {
         }
     }
 
-    /// Says where the process listens; `url` begins with the scheme.
+    /// Announces the address of the process; `url` begins with the scheme.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -69,15 +69,15 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A file that stays behind names a process that is gone; the lock is what counts.
+        // A remaining file names an ended process; only the lock counts.
         files::remove_file(&self.path).ok();
     }
 }
 
-/// The address of the `roleos up` that runs now, when one does.
+/// Returns the address of the running `roleos up`, if there is one.
 ///
 /// # Errors
-/// The lock cannot be looked at.
+/// The lock cannot be checked.
 pub fn running_at(role_os: &Path) -> io::Result<Option<String>> {
     let lock = match files::open(&role_os.join("up.lock")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -1,7 +1,7 @@
-//! Files of the user's trust store that carry a keyed hash, and the notes of what `roleos` itself writes.
+//! Files of the user's trust store that carry a keyed hash, and announcements of writes by `roleos` itself.
 //!
-//! The hash keeps a file that an archive or a copy brings into the store from being believed. The key lies beside it: a
-//! program of the same user can read it, as it can read everything else here.
+//! Because of the hash, a file that an archive or a copy brings into the store is not trusted. The key lies beside it:
+//! a program of the same user can read it, as it can read everything else here.
 
 use std::fs;
 use std::io;
@@ -19,14 +19,14 @@ use crate::workspace::Workspace;
 /// Longest record that is read.
 const MAX_RECORD: u64 = 4 * 1024 * 1024;
 
-/// Bytes of the key.
+/// Length of the key in bytes.
 const KEY_LENGTH: usize = 32;
 
 /// Content that `roleos` is about to write.
 #[derive(Debug, Serialize, Deserialize)]
 struct Announced {
     path: String,
-    /// `None` for a file that is removed.
+    /// Its hash; `None` for a file that is removed.
     sha256: Option<String>,
     at_ns: u64,
 }
@@ -41,7 +41,7 @@ pub struct SealedFiles {
 }
 
 impl SealedFiles {
-    /// Opens the store of this workspace, made when missing. `None` where the user has no trust store.
+    /// Opens the store of this workspace, creates it if missing. Returns `None` if the user has no trust store.
     pub fn open(workspace: &Workspace) -> Result<Option<Self>, FileError> {
         let Some(state) = workspace.state() else {
             return Ok(None);
@@ -61,7 +61,7 @@ impl SealedFiles {
         })
     }
 
-    /// Holds the copies of what is known of a workspace in memory. `None` where nothing is.
+    /// Holds copies of a workspace's records in memory. `None` if there are none.
     #[must_use]
     pub fn hold(workspace: &Workspace, more: Option<String>) -> Option<HeldCopies> {
         let state = workspace.state()?;
@@ -80,7 +80,7 @@ impl SealedFiles {
         Some(SecondCopy::of(state).hold(&vital, &home))
     }
 
-    /// Notes that `roleos` is about to write this content.
+    /// Records that `roleos` is about to write this content.
     fn announce(&self, path: &Path, content: Option<&[u8]>, now_ns: u64) -> Result<(), FileError> {
         let announced = Announced {
             path: path.to_string_lossy().into_owned(),
@@ -111,14 +111,14 @@ impl SealedFiles {
         &self.copy
     }
 
-    /// Returns `true` if the trust store, or its copy, holds anything that this module writes.
+    /// Returns `true` if the trust store, or its copy, contains anything written by this module.
     #[must_use]
     pub fn has_key(state: &Path) -> bool {
         let key = state.join("protected/key");
         key.exists() || SecondCopy::of(state).is_lost(&key)
     }
 
-    /// Puts the copy of a file in its place, if `roleos` wrote it.
+    /// Restores a file from its copy, if `roleos` wrote it.
     pub fn recover(&self, path: &Path) -> bool {
         let copy = self.copy.path(path);
         let bytes = copy.and_then(|copy| files::read(&copy, MAX_RECORD).ok());
@@ -128,7 +128,7 @@ impl SealedFiles {
             .is_some_and(|bytes| files::write(path, &bytes, Privacy::Secret).is_ok())
     }
 
-    /// Returns what a file holds behind its keyed hash, if that is right.
+    /// Returns the content after the keyed hash, if the hash is correct.
     fn body<'b>(&self, path: &Path, bytes: &'b [u8]) -> Option<&'b [u8]> {
         let (mac, rest) = bytes.split_at_checked(64)?;
         let body = rest.strip_prefix(b"\n")?;
@@ -140,7 +140,7 @@ impl SealedFiles {
         self.home.join(name)
     }
 
-    /// Returns a value as the bytes of a file, with its keyed hash in front.
+    /// Serialises a value for a file, with its keyed hash in front.
     pub fn sealed<T: Serialize>(&self, path: &Path, value: &T) -> Result<Vec<u8>, FileError> {
         let body = serde_json::to_vec(value)
             .map_err(|error| FileError::new(Action::Write, path, error.into()))?;
@@ -167,7 +167,7 @@ impl SealedFiles {
         }
     }
 
-    /// Reads such a file; a missing one is `None`.
+    /// Reads such a file; `None` if it is missing.
     pub fn unseal<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, FileError> {
         let bytes = match self.copy.read(path, MAX_RECORD) {
             Ok(bytes) => bytes,
@@ -183,7 +183,7 @@ impl SealedFiles {
         value.map(Some).map_err(|_| damaged())
     }
 
-    /// The name of the file is covered, so that one file cannot stand for another.
+    /// Computes the keyed hash. It covers the name of the file, so that one file cannot replace another.
     pub(crate) fn mac(&self, path: &Path, body: &[u8]) -> String {
         let mut bytes = path.to_string_lossy().into_owned().into_bytes();
         bytes.push(0);
@@ -192,7 +192,7 @@ impl SealedFiles {
     }
 }
 
-/// Notes that `roleos` is about to write this content, or to remove the file, so that the change is not taken back.
+/// Records that `roleos` is about to write this content, or to remove the file, so that the change is not reverted.
 ///
 /// # Errors
 /// The trust store cannot be written.
@@ -223,7 +223,7 @@ pub fn short(bytes: &[u8]) -> String {
     name.get(..32).unwrap_or(&name).to_owned()
 }
 
-/// Reads the key of the store, made when missing.
+/// Reads the key of the store, created if missing.
 fn key(state: &Path, shared: &Path) -> Result<Vec<u8>, FileError> {
     let path = shared.join("key");
     let missing = |error: &FileError| error.source.kind() == io::ErrorKind::NotFound;
@@ -232,7 +232,7 @@ fn key(state: &Path, shared: &Path) -> Result<Vec<u8>, FileError> {
     if read.as_ref().is_ok_and(|key| key.len() < KEY_LENGTH)
         && copy.path(&path).is_some_and(|copy| copy.is_file())
     {
-        // It was cut.
+        // It was truncated.
         fs::remove_file(&path).ok();
         read = copy.read(&path, 64);
     }

@@ -1,10 +1,10 @@
-//! Seals what evidence of adapters is read from: records of exams, the head of the run log, the state.
+//! Seals the sources of evidence about adapters: records of exams, the head of the run log, the state.
 //!
 //! A seal is a keyed hash; the key lies in the user's trust store, which the gate keeps from agents. In an initialised
-//! workspace only sealed evidence counts; elsewhere it counts as it is written.
+//! workspace only sealed evidence counts; elsewhere all evidence counts.
 //!
-//! A seal holds for ever, so the trust store also has a head for each: what the newest one is. One that was put back from
-//! a copy is sealed and does not count.
+//! A seal is valid for ever, so the trust store also records a head for each name: its newest evidence. Restored older
+//! evidence is sealed, but does not count.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -17,7 +17,7 @@ use crate::sealed_files::{SealedFiles, short};
 use crate::trust::{Doubt, Trust};
 use crate::workspace::Workspace;
 
-/// How often a head that changes under the reader is looked at.
+/// Most attempts to read a head that changes meanwhile.
 const MAX_LOOKS: usize = 8;
 
 /// The folder of the heads.
@@ -27,7 +27,7 @@ fn head_path(store: &SealedFiles, name: &str) -> PathBuf {
     store.folder(HEADS).join(short(name.as_bytes()))
 }
 
-/// Seals and checks for one workspace; without one, it does neither.
+/// Seals and checks evidence of one workspace; without a workspace, it does neither.
 #[derive(Clone, Debug, Default)]
 pub struct Seals {
     workspace: Option<Workspace>,
@@ -35,7 +35,7 @@ pub struct Seals {
 }
 
 impl Seals {
-    /// Returns those of a workspace. Nothing is opened before it is needed.
+    /// Returns the seals of a workspace. Nothing is opened before it is needed.
     #[must_use]
     pub fn of(workspace: &Workspace) -> Self {
         Self {
@@ -44,18 +44,18 @@ impl Seals {
         }
     }
 
-    /// Returns `true` if only what is sealed counts.
+    /// Returns `true` if only sealed evidence counts.
     #[must_use]
     pub fn is_enforced(&self) -> bool {
         let workspace = self.workspace.as_ref();
         workspace.is_some_and(|workspace| Trust::of(workspace).is_initialised())
     }
 
-    /// Returns the seal of a content under a name; `None` where the user has no trust store.
+    /// Returns the seal of a content under a name; `None` if the user has no trust store.
     #[must_use]
     pub fn seal(&self, name: &str, content: &[u8]) -> Option<String> {
         let (workspace, store) = (self.workspace.as_ref()?, self.store()?);
-        // The workspace is covered, so that evidence of one does not count in another.
+        // The seal covers the workspace, so that evidence of one does not count in another.
         Some(store.mac(&workspace.root().join(Path::new(name)), content))
     }
 
@@ -65,7 +65,7 @@ impl Seals {
         self.store.get_or_init(open).as_ref()
     }
 
-    /// Records what the newest evidence of a name is. Where the user has no trust store there is nothing to record.
+    /// Records the newest evidence of a name. Does nothing if the user has no trust store.
     ///
     /// # Errors
     /// The trust store cannot be written.
@@ -80,23 +80,23 @@ impl Seals {
         Ok(())
     }
 
-    /// Returns what the newest evidence of a name is, as far as it was recorded.
+    /// Returns the recorded newest evidence of a name.
     ///
     /// # Errors
-    /// The record is there and cannot be used.
+    /// The record exists and cannot be used.
     pub fn head<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Doubt> {
         let Some(store) = self.store() else {
             return Ok(None);
         };
         let path = head_path(store, name);
         let mut looks = (0..MAX_LOOKS).map(|_| store.unseal(&path));
-        // It was perhaps being written.
+        // It may have been in the middle of a write.
         let head = looks.find_map(Result::ok);
         head.ok_or(Doubt::Unreadable)
     }
 
-    /// Replaces evidence that is known by a mark. Until `write` is done both marks are the newest, so that a crash leaves
-    /// one of them.
+    /// Replaces evidence with a mark. Until `write` is done, both marks count as the newest, so that a crash leaves one
+    /// of them.
     ///
     /// # Errors
     /// The trust store cannot be written, or `write` failed.
@@ -117,19 +117,19 @@ impl Seals {
         Ok(done)
     }
 
-    /// Returns the marks of the newest evidence of a name; none where nothing was recorded.
+    /// Returns the marks of the newest evidence of a name; none if nothing was recorded.
     ///
     /// # Errors
-    /// The record is there and cannot be used.
+    /// The record exists and cannot be used.
     pub fn marks(&self, name: &str) -> Result<Vec<String>, Doubt> {
         Ok(self.head(name)?.unwrap_or_default())
     }
 
-    /// Checks that evidence with one of these marks is the newest, where that is needed for it to count. What was never
-    /// recorded counts as it is.
+    /// Checks that evidence with one of these marks is the newest, if only sealed evidence counts. Evidence that was
+    /// never recorded counts.
     ///
     /// # Errors
-    /// Why it does not count.
+    /// It does not count; the error is the reason.
     pub fn check_newest(&self, name: &str, marks: &[&str]) -> Result<(), Doubt> {
         if !self.is_enforced() {
             return Ok(());
@@ -142,22 +142,22 @@ impl Seals {
         }
     }
 
-    /// Forgets the heads of a workspace that its owner removes.
+    /// Removes the heads of a workspace that its owner removes.
     pub fn forget_heads(&self) {
         if let Some(store) = self.store() {
             let folder = store.folder(HEADS);
             let copy = store.copy().path(&folder);
             for folder in [Some(folder), copy].into_iter().flatten() {
-                // One that stays makes nothing count that would not count otherwise.
+                // A remaining head only makes less evidence count.
                 std::fs::remove_dir_all(folder).ok();
             }
         }
     }
 
-    /// Checks that `roleos` wrote this content here, where that is needed for it to count.
+    /// Checks that `roleos` wrote this content here, if only sealed evidence counts.
     ///
     /// # Errors
-    /// Why it does not count.
+    /// It does not count; the error is the reason.
     pub fn check(&self, name: &str, content: &[u8], seal: Option<&str>) -> Result<(), Doubt> {
         if !self.is_enforced() {
             return Ok(());

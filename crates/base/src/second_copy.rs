@@ -1,7 +1,7 @@
-//! A second copy of the trust store's records, in another folder of the user, from which a record that is gone comes back.
+//! A second copy of the trust store's records, in another folder of the user, from which a missing record is restored.
 //!
-//! An agent's command that removes the trust store would otherwise remove what is known of the files that it changed. The
-//! copy is no further proof: a program of the same user can remove both, and then the records are missing in both.
+//! An agent's command that removes the trust store would otherwise remove the records of the files that it changed. The
+//! copy is not further proof: a program of the same user can remove both, and then the records are missing in both.
 
 use std::fs;
 use std::io;
@@ -43,29 +43,29 @@ impl SecondCopy {
         &self.folder
     }
 
-    /// Returns where the copy of a record lies.
+    /// Returns the path of a record's copy.
     #[must_use]
     pub fn path(&self, record: &Path) -> Option<PathBuf> {
         let below = record.strip_prefix(&self.state).ok()?;
         Some(self.folder.join(below))
     }
 
-    /// Keeps the content of a record. A copy that cannot be written is missed only when the record is gone as well.
+    /// Stores a copy of a record. A failure matters only if the record is lost as well.
     pub fn keep(&self, record: &Path, bytes: &[u8]) {
         let Some(path) = self.path(record) else {
             return;
         };
         if files::write_plainly(&path, bytes).is_err() {
-            // A part of a copy is none.
+            // A partial copy is not used.
             fs::remove_file(&path).ok();
         }
     }
 
-    /// Reads a record. One that is gone or empty is put back from its copy, also where something that is not a folder
-    /// stands in the place of its folder.
+    /// Reads a record. A missing or empty one is restored from its copy, even if its folder was replaced by something
+    /// else.
     ///
     /// # Errors
-    /// The record cannot be read, or there is neither it nor a copy.
+    /// The record cannot be read, or neither it nor a copy exists.
     pub fn read(&self, record: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
         let read = files::read(record, limit);
         match &read {
@@ -93,7 +93,7 @@ impl SecondCopy {
         }
     }
 
-    /// Returns `true` if a record is gone and its copy is there.
+    /// Returns `true` if a record is missing and its copy exists.
     #[must_use]
     pub fn is_lost(&self, record: &Path) -> bool {
         self.is_gone(record) && self.path(record).is_some_and(|path| path.is_file())
@@ -105,7 +105,7 @@ impl SecondCopy {
         facts.as_ref().is_err_and(is_missing) || self.obstacle(record).is_some()
     }
 
-    /// Returns the file or dangling link that stands in the place of a folder of the trust store.
+    /// Returns the file or dangling link in the place of a folder of the trust store.
     fn obstacle<'r>(&self, record: &'r Path) -> Option<&'r Path> {
         let above = record.ancestors().skip(1);
         let mut inside = above.take_while(|folder| folder.starts_with(&self.state));
@@ -116,16 +116,16 @@ impl SecondCopy {
 /// Longest record that is held.
 const MAX_HELD: u64 = 16 * 1024 * 1024;
 
-/// Copies of records in memory, for the time in which a command could remove the records and their copies at once.
+/// Copies of records in memory, while a command could remove the records and their copies at the same time.
 #[derive(Debug)]
 pub struct HeldCopies {
     files: Vec<(PathBuf, Vec<u8>)>,
-    /// Those that nothing but an attack removes.
+    /// Records that only an attack removes.
     vital: Vec<PathBuf>,
 }
 
 impl SecondCopy {
-    /// Reads copies into memory: `vital` records, and what lies in a folder of records.
+    /// Reads copies into memory: `vital` records, and the content of a folder of records.
     #[must_use]
     pub fn hold(&self, vital: &[PathBuf], folder: &Path) -> HeldCopies {
         let vital: Vec<PathBuf> = vital.iter().filter_map(|path| self.path(path)).collect();
@@ -143,7 +143,7 @@ impl SecondCopy {
 }
 
 impl HeldCopies {
-    /// Writes the copies again if a vital one is gone. Then the records come back from them.
+    /// Writes the copies again if a vital one is missing. The records are then restored from them.
     pub fn put_back(self) {
         let is_held = |path: &&PathBuf| self.files.iter().any(|(held, _)| held == *path);
         let mut vital = self.vital.iter().filter(is_held);
@@ -151,7 +151,7 @@ impl HeldCopies {
             return;
         }
         for (path, bytes) in self.files.iter().filter(|(path, _)| !path.exists()) {
-            // One that cannot be written is missed, as without this.
+            // A failed copy is lost, as without this.
             files::write_plainly(path, bytes).ok();
         }
     }

@@ -1,7 +1,6 @@
-//! Changes settings in `config.toml` and leaves everything else in it as it is, comments included.
+//! Changes settings in `config.toml` and preserves everything else in it, comments included.
 //!
-//! The new text is read by the same reader as every settings file before it is written, so no edit leaves a file that
-//! cannot be read.
+//! The new text is parsed like every settings file before it is written, so no edit leaves an invalid file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,25 +19,24 @@ use crate::workspace::Workspace;
 
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// Why a setting could not be changed.
+/// Error of changing a setting.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// The file itself.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// What is in it, before or after the change.
+    /// Its content is invalid, before or after the change.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The key is not a path of settings.
     #[error("cannot read the key `{0}`: name a section and a key, as in `oversight.extended`")]
     BadKey(String),
-    /// It is no TOML, or has something else where the section belongs.
+    /// It is not TOML, or has another value in the place of the section.
     #[error("cannot change `{}`: {why}", path.display())]
     NotSettings {
-        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the error.
         why: String,
     },
 }
@@ -48,12 +46,12 @@ pub enum EditError {
 pub struct Change {
     /// Section and key with dots between them; a part with other characters than letters, digits, `-` and `_` in quotes.
     pub key: String,
-    /// The value as TOML, or a bare string; `None` removes the key, which means the default.
+    /// The value as TOML, or a bare string; `None` removes the key, which restores the default.
     pub value: Option<String>,
 }
 
 impl Change {
-    /// Sets a key.
+    /// Creates a change that sets a key.
     #[must_use]
     pub fn set(key: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
@@ -68,7 +66,7 @@ impl Change {
 pub struct Edit {
     /// The settings file.
     pub path: PathBuf,
-    /// The settings as the file has them.
+    /// The settings before the change.
     pub before: Config,
     /// The settings after the change.
     pub after: Config,
@@ -77,7 +75,7 @@ pub struct Edit {
 }
 
 impl Edit {
-    /// Returns the settings that the change weakens, for which a person has to be asked.
+    /// Returns the settings that the change weakens, which a person has to confirm.
     #[must_use]
     pub fn weaker(&self) -> Vec<(&'static str, trust::Why)> {
         trust::weaker(&self.after, &self.before)
@@ -90,7 +88,7 @@ impl Edit {
     }
 }
 
-/// Computes what the changes would make of the settings file, without writing it.
+/// Computes the result of the changes, without writing it.
 ///
 /// # Errors
 /// The file cannot be read, or would not be valid.
@@ -121,7 +119,7 @@ pub fn preview(
     })
 }
 
-/// Changes settings, leaves a receipt, and returns the file.
+/// Changes settings, writes a receipt, and returns the file.
 ///
 /// # Errors
 /// The file cannot be read, changed or written, or would not be valid.
@@ -146,7 +144,7 @@ pub fn apply(
         before: pins::config_mark(&path),
         after: pins::content_mark(edit.new.as_bytes()),
     };
-    // One setting that a person changes does not confirm what else stands in the file.
+    // A person's change of one setting does not confirm the rest of the file.
     let trust = Trust::of(workspace);
     let was_own = trust.belief(&path, edit.old.as_bytes(), Kind::Settings) == Belief::Own;
     let confirmed = trust::effective(&trust, workspace, &path);
@@ -188,7 +186,7 @@ fn edited(path: &Path, old: &str, change: &Change) -> Result<(String, Config), E
     Err(first_error.map_or_else(|| EditError::BadKey(change.key.clone()), EditError::from))
 }
 
-/// Returns the text with the value in its section, in the table that is written in the file where there is one.
+/// Returns the text with the value in its section, in the section's existing table if there is one.
 fn placed(
     path: &Path,
     old: &str,
@@ -228,7 +226,7 @@ fn placed(
             table.remove(last.get());
         }
         (Some(mut value), Some(present)) => {
-            // The comment behind the old value stays.
+            // The comment after the old value stays.
             *value.decor_mut() = present.decor().clone();
             *present = value;
         }

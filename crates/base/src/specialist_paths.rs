@@ -1,4 +1,4 @@
-//! Where the files of the specialist registry lie.
+//! Paths of the specialist registry's files.
 
 use std::path::PathBuf;
 
@@ -6,18 +6,14 @@ use crate::environment::Environment;
 use crate::files;
 use crate::workspace::Workspace;
 
-/// Where the files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
-    /// The registry.
     pub registry: PathBuf,
-    /// The state.
     pub state: PathBuf,
     /// The events log.
     pub events: PathBuf,
     /// The probe log, beside the events.
     pub probes: PathBuf,
-    /// The field log.
     pub field_log: PathBuf,
     /// Installed roles.
     pub roles: PathBuf,
@@ -28,7 +24,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// What the caller names, else what the variables name, else the workspace's own.
+    /// Uses the caller's names, else those of variables, else the workspace's own.
     #[must_use]
     pub fn find(workspace: &Workspace, environment: &Environment, named: &Named) -> Self {
         let own = workspace.role_os_dir();
@@ -66,12 +62,10 @@ impl Paths {
     }
 }
 
-/// Files that a command line names.
+/// Files named on a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// The registry.
     pub registry: Option<PathBuf>,
-    /// The state.
     pub state: Option<PathBuf>,
     /// The events log.
     pub events: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Text of the files that a new workspace starts with, and its folder.
+//! Text of the starter files of a new workspace, and its folder.
 
 use crate::files::{self, FileError, Privacy};
 use crate::workspace::Workspace;
@@ -32,7 +32,7 @@ unattended = \"deny\"
 \"gpt-5-nano\" = { input = 0.05, output = 0.4, cache_read = 0.005 }
 ";
 
-/// The settings that `roleos up` begins with where there are none: everybody's own models, with the clients' own keys.
+/// The initial settings of `roleos up` without a file: the usual providers' models, with the clients' own keys.
 const CONFIG_OF_UP: &str = "\
 # Settings of Role OS for this workspace; `roleos config list` shows all of them, `roleos config set` changes one.
 # A line that is removed means the default.
@@ -51,7 +51,7 @@ base_url = \"https://api.openai.com\"
 models = [\"*\"]
 ";
 
-/// Secrets, journals and what can be made again belong in no repository.
+/// Secrets, journals and derived files, which do not belong into a repository.
 pub const IGNORED: &str = "\
 # Written by `roleos init`.
 /keys/
@@ -79,7 +79,7 @@ pub const IGNORED: &str = "\
 .roleos-*
 ";
 
-/// Grants are one person's yes, for one clone.
+/// Grants, which one person gives for one clone.
 pub const IGNORED_BESIDE_GRANTS: &str = "\
 # Written by `roleos init`.
 /capabilities.json
@@ -87,10 +87,10 @@ pub const IGNORED_BESIDE_GRANTS: &str = "\
 .roleos-*
 ";
 
-/// Makes `.role-os/` with its list of ignored files, where there is none yet.
+/// Creates `.role-os/` with its list of ignored files, if it is missing.
 ///
 /// # Errors
-/// It cannot be made.
+/// It cannot be created.
 pub fn ensure_home(workspace: &Workspace) -> Result<(), FileError> {
     let folder = workspace.role_os_dir();
     if folder.is_dir() {
@@ -101,7 +101,7 @@ pub fn ensure_home(workspace: &Workspace) -> Result<(), FileError> {
     files::write(&ignore, IGNORED.as_bytes(), Privacy::Shared)
 }
 
-/// Makes `.role-os/` for `roleos up` where there is none, with settings that work. One that is there is left alone.
+/// Creates `.role-os/` for `roleos up` with working settings, if it is missing. An existing one stays as it is.
 ///
 /// # Errors
 /// A file cannot be written.

@@ -1,8 +1,8 @@
-//! Records and checks which files of a workspace the user confirmed.
+//! Records and checks the user's confirmations of files in a workspace.
 //!
 //! In a workspace that the user initialised, a file that weakens the gate, runs a program or redirects traffic counts
-//! only when `roleos` wrote it for the user or the user ran `roleos trust` for exactly this content. Whether git tracks it
-//! does not matter there. In a workspace that was never initialised, a file that git does not track counts.
+//! only if `roleos` wrote it for the user or the user ran `roleos trust` for exactly this content. Whether git tracks
+//! it does not matter there. In a workspace that was never initialised, a file that git does not track counts.
 //!
 //! The record lies in the [`TrustStore`], one file per workspace. Confirmations of grants and settings carry a signature
 //! of the approval key, so that with a passphrase or a system key they cannot be forged by a program of the same user.
@@ -32,16 +32,16 @@ pub use self::record::{
     note_uses, record_approval_key, record_halts, record_keys, tell_once, uninitialise,
 };
 
-/// Whether a file counts, and why not.
+/// Result of checking a file's confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Belief {
     /// The user wrote or confirmed it.
     Own,
-    /// Something else may have written it.
+    /// Another program may have written it.
     Unconfirmed(Doubt),
 }
 
-/// Why a file does not count.
+/// Reason why a file does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// The workspace is not initialised, and git tracks the file.
@@ -74,12 +74,12 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// How a confirmation of a file is checked.
+/// Kind of check for a file's confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `config.toml`: needs a signature.
     Settings,
-    /// `capabilities.json`: needs a signature; the number of uses left is compared apart.
+    /// `capabilities.json`: needs a signature; the remaining uses are compared separately.
     Grants,
     /// Any other file: the entry in the store is enough.
     Plain,
@@ -103,11 +103,11 @@ pub fn record_path(workspace: &Workspace) -> String {
     record_name(workspace)
 }
 
-/// What the trust store says about one workspace.
+/// The trust store's record of one workspace.
 #[derive(Clone, Debug)]
 pub struct Trust<'a> {
     workspace: &'a Workspace,
-    /// `Err` where the store cannot be read.
+    /// `Err` if the store cannot be read.
     record: Result<Option<Record>, ()>,
     installed: bool,
 }
@@ -145,7 +145,7 @@ impl<'a> Trust<'a> {
         matches!(&self.record, Ok(Some(_)))
     }
 
-    /// Returns the record if it is of this very folder. Devices may be numbered otherwise after a restart.
+    /// Returns the record if it is for this very folder. Device numbers may change after a restart.
     fn record(&self) -> Result<&Record, Doubt> {
         let record = match &self.record {
             Ok(Some(record)) => record,
@@ -160,7 +160,7 @@ impl<'a> Trust<'a> {
         }
     }
 
-    /// Decides whether the file at `path` with this content counts.
+    /// Checks if the file at `path` with this content counts.
     #[must_use]
     pub fn belief(&self, path: &Path, content: &[u8], kind: Kind) -> Belief {
         match self.confirmed(path, content, kind) {
@@ -174,10 +174,10 @@ impl<'a> Trust<'a> {
     /// Checks that the user confirmed exactly this content.
     ///
     /// # Errors
-    /// Why there is no such confirmation.
+    /// There is no such confirmation; the error is the reason.
     pub fn confirmed(&self, path: &Path, content: &[u8], kind: Kind) -> Result<(), Doubt> {
         if kind == Kind::Settings && content == starter::CONFIG.as_bytes() {
-            // Whoever committed it: `roleos init` wrote it.
+            // `roleos init` wrote it, regardless of who committed it.
             return Ok(());
         }
         let key = self.key(path);
@@ -199,7 +199,7 @@ impl<'a> Trust<'a> {
         }
     }
 
-    /// Returns the last confirmed content of a file, where it was short enough to be kept and is validly signed.
+    /// Returns the last confirmed content of a file, if it was short enough to be stored and is validly signed.
     #[must_use]
     pub fn confirmed_text(&self, path: &Path, kind: Kind) -> Option<String> {
         let all = self.record().ok()?.files.get(&self.key(path))?;
@@ -208,7 +208,7 @@ impl<'a> Trust<'a> {
         valid.next().cloned()
     }
 
-    /// Returns the key whose signatures count: the machine's, else the one that was recorded.
+    /// Returns the key whose signatures count: the machine's, else the recorded one.
     fn signer(&self) -> Option<PublicKey> {
         if let Some(machine) = approval_key::Place::of_machine() {
             return machine.verifying_key().ok().flatten();
@@ -219,7 +219,7 @@ impl<'a> Trust<'a> {
     /// Checks the workspace's approval key.
     ///
     /// # Errors
-    /// Why it is not believed.
+    /// It is not trusted; the error is the reason.
     pub fn check_approval_key(&self, public: &PublicKey, path: &Path) -> Result<(), Doubt> {
         let known = self.record().map(|record| &record.approval_key);
         match known {
@@ -231,7 +231,7 @@ impl<'a> Trust<'a> {
         }
     }
 
-    /// Returns what is halted as far as the trust store knows, by role.
+    /// Returns the halts in the trust store, by role.
     #[must_use]
     pub fn halts(&self) -> BTreeMap<String, Vec<HaltRecord>> {
         let many = |(role, halts): (&String, &Halts)| match halts {
@@ -248,7 +248,7 @@ impl<'a> Trust<'a> {
     /// Checks a key that signs or verifies evidence.
     ///
     /// # Errors
-    /// Why it is not believed.
+    /// It is not trusted; the error is the reason.
     pub fn check_key(&self, id: &str, path: &Path) -> Result<(), Doubt> {
         match self.record() {
             Ok(record) if record.keys.iter().any(|known| known == id) => Ok(()),
@@ -258,7 +258,7 @@ impl<'a> Trust<'a> {
         }
     }
 
-    /// The name of a file in the record.
+    /// Returns the name of a file in the record.
     fn key(&self, path: &Path) -> String {
         let folder = files::parent(path);
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
@@ -269,7 +269,7 @@ impl<'a> Trust<'a> {
         shown.to_string_lossy().into_owned()
     }
 
-    /// What a signature covers beside the content: this workspace and this file.
+    /// Returns the signed data beside the content: this workspace and this file.
     fn scope(&self, key: &str) -> String {
         format!("{}\0{key}", self.workspace.root().display())
     }

@@ -1,7 +1,7 @@
 //! The user's trust store: a folder outside every workspace that records what this user confirmed.
 //!
 //! A file in a workspace can come with a clone, an archive or an agent's tool call. A file here cannot: the folder
-//! belongs to the user (mode 0700) and the gate refuses to let an agent write it. Each record is one JSON file.
+//! belongs to the user (mode 0700) and the gate refuses writes by agents. Each record is one JSON file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub struct TrustStore {
 }
 
 impl TrustStore {
-    /// Returns the store of this user, or `None` where the user has no home directory.
+    /// Returns the store of this user, or `None` if the user has no home directory.
     #[must_use]
     pub fn of(environment: &Environment) -> Option<Self> {
         environment.state.as_deref().map(Self::at)
@@ -40,7 +40,6 @@ impl TrustStore {
         }
     }
 
-    /// Returns the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -49,7 +48,7 @@ impl TrustStore {
     /// Reads a record; a missing one is `None`.
     ///
     /// # Errors
-    /// The record cannot be read or is damaged. It confirms nothing then.
+    /// The record cannot be read or is damaged. Then it confirms nothing.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, FileError> {
         let path = self.folder.join(name);
         match self.copy.read(&path, MAX_FILE) {
@@ -64,13 +63,13 @@ impl TrustStore {
     /// Removes a record and its copy.
     pub fn remove(&self, name: &str) {
         let path = self.folder.join(name);
-        // One that stays makes what it is about look rolled back, which is the safe side.
+        // A remaining record makes its subject look rolled back, which is the safe side.
         sealed_files::announce(Some(&self.folder), &path, None).ok();
         self.copy.remove(&path);
         std::fs::remove_file(path).ok();
     }
 
-    /// Changes a record under the store's lock: `change` receives what is there and returns what shall be there.
+    /// Changes a record under the store's lock: `change` receives the present value and returns the new one.
     ///
     /// # Errors
     /// The record is damaged, or the folder cannot be written.
@@ -87,7 +86,7 @@ impl TrustStore {
             .map_err(|error| FileError::new(Action::Write, &path, error.into()))?;
         bytes.push(b'\n');
         if files::read(&path, MAX_FILE).is_ok_and(|present| present == bytes) {
-            // The copy may be older than copies are.
+            // The store may be older than the copies.
             self.copy.keep(&path, &bytes);
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! The workspace: which folder is its root, and where things lie under it.
+//! The workspace: its root folder, and the paths below it.
 //!
 //! Only finds and names; it creates nothing and reads no file's content.
 
@@ -11,19 +11,19 @@ use crate::environment::Environment;
 /// The folder that makes its parent a workspace.
 const ROLE_OS: &str = ".role-os";
 
-/// A folder that exists, by its real path, so that a link or a later `cd` cannot move it.
+/// An existing folder, by its real path, so that a link or a later `cd` cannot move it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workspace {
     root: PathBuf,
-    /// The folder of the user's trust store, where there is one.
+    /// The folder of the user's trust store, if there is one.
     state: Option<PathBuf>,
 }
 
 impl Workspace {
-    /// Finds the root: what the caller names, else `ROLEOS_ROOT`, else what lies around the current folder.
+    /// Finds the root: the caller's, else `ROLEOS_ROOT`, else the one around the current folder.
     ///
     /// # Errors
-    /// When the named folder, or the current one, is no folder that can be reached.
+    /// The named folder, or the current one, is not a reachable folder.
     pub fn find(named: Option<&Path>, environment: &Environment) -> Result<Self, FindError> {
         let found = match named.or(environment.root.as_deref()) {
             Some(root) => Self::at(root),
@@ -32,7 +32,7 @@ impl Workspace {
         Ok(found?.trusted_by(environment))
     }
 
-    /// Looks up what the user confirmed of this workspace in the trust store that `environment` names.
+    /// Uses the trust store of `environment` for this workspace.
     #[must_use]
     pub fn trusted_by(self, environment: &Environment) -> Self {
         Self {
@@ -47,18 +47,18 @@ impl Workspace {
         self.state.as_deref()
     }
 
-    /// Takes `root` as it is, without looking around it.
+    /// Uses `root` as it is, without searching parent folders.
     ///
     /// # Errors
-    /// When it is no folder that can be reached.
+    /// It is not a reachable folder.
     pub fn at(root: &Path) -> Result<Self, FindError> {
         real_folder(root).map(|root| Self { root, state: None })
     }
 
-    /// Looks upwards from `folder`: the nearest that holds `.role-os/`, else the git root, else `folder` itself.
+    /// Searches upwards from `folder`: the nearest with `.role-os/`, else the git root, else `folder` itself.
     ///
     /// # Errors
-    /// When `folder` is no folder that can be reached.
+    /// `folder` is not a reachable folder.
     pub fn around(folder: &Path) -> Result<Self, FindError> {
         let folder = real_folder(folder)?;
         let nearest =
@@ -70,108 +70,108 @@ impl Workspace {
         Ok(Self { root, state: None })
     }
 
-    /// The root itself.
+    /// Returns the root itself.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// `.role-os/`: all that Role OS keeps.
+    /// Returns `.role-os/`, the folder with all files of Role OS.
     #[must_use]
     pub fn role_os_dir(&self) -> PathBuf {
         self.root.join(ROLE_OS)
     }
 
-    /// `.role-os/config.toml`: the settings file, when no other is named.
+    /// Returns `.role-os/config.toml`, the default settings file.
     #[must_use]
     pub fn config_path(&self) -> PathBuf {
         self.role_os_dir().join("config.toml")
     }
 
-    /// `.role-os/witness/`: the bundles, by year and month.
+    /// Returns `.role-os/witness/`, with the bundles by year and month.
     #[must_use]
     pub fn witness_dir(&self) -> PathBuf {
         self.role_os_dir().join("witness")
     }
 
-    /// `.role-os/ledger/`: the Merkle log over the bundles.
+    /// Returns `.role-os/ledger/`, the Merkle log over the bundles.
     #[must_use]
     pub fn ledger_dir(&self) -> PathBuf {
         self.role_os_dir().join("ledger")
     }
 
-    /// `.role-os/roles/`: roles that were installed.
+    /// Returns `.role-os/roles/`, the installed roles.
     #[must_use]
     pub fn roles_dir(&self) -> PathBuf {
         self.role_os_dir().join("roles")
     }
 
-    /// `.role-os/sessions/`: the journals of the agents' sessions.
+    /// Returns `.role-os/sessions/`, the journals of the agents' sessions.
     #[must_use]
     pub fn sessions_dir(&self) -> PathBuf {
         self.role_os_dir().join("sessions")
     }
 
-    /// The settings file that holds: the one that `ROLEOS_CONFIG` names, else the workspace's.
+    /// Returns the effective settings file: the one that `ROLEOS_CONFIG` names, else the workspace's.
     #[must_use]
     pub fn settings_path(&self, environment: &Environment) -> PathBuf {
         let named = environment.config.clone();
         named.unwrap_or_else(|| self.config_path())
     }
 
-    /// `.claude/role-os/capabilities.json`: the grants.
+    /// Returns `.claude/role-os/capabilities.json`, the grants.
     #[must_use]
     pub fn grants_path(&self) -> PathBuf {
         self.root.join(oversight::grants::MANIFEST)
     }
 
-    /// `.role-os/approvals/`: acts that were refused and may be approved, once each.
+    /// Returns `.role-os/approvals/`, the refused acts that may be approved once.
     #[must_use]
     pub fn approvals_dir(&self) -> PathBuf {
         self.role_os_dir().join("approvals")
     }
 
-    /// `.role-os/receipts.jsonl`: what a person changed through us.
+    /// Returns `.role-os/receipts.jsonl`, the changes that a person made through us.
     #[must_use]
     pub fn receipts_path(&self) -> PathBuf {
         self.role_os_dir().join("receipts.jsonl")
     }
 
-    /// `.claude/role-os/tool-contracts.json`: what calls of tools must look like.
+    /// Returns `.claude/role-os/tool-contracts.json`, the contracts of tool calls.
     #[must_use]
     pub fn contracts_path(&self) -> PathBuf {
         self.root.join(".claude/role-os/tool-contracts.json")
     }
 
-    /// `.role-os/keys/`: the secrets.
+    /// Returns `.role-os/keys/`, the secrets.
     #[must_use]
     pub fn keys_dir(&self) -> PathBuf {
         self.role_os_dir().join("keys")
     }
 }
 
-/// A root that cannot be used.
+/// Error of finding the root.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindError {
-    /// The path leads nowhere, or may not be followed.
+    /// The path does not exist, or may not be followed.
     #[error("cannot open the workspace root `{path}`")]
     Unreachable {
-        /// As the caller named it.
+        /// The path, as the caller named it.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: io::Error,
     },
-    /// The path leads to something else.
+    /// The path is not a folder.
     #[error("the workspace root `{path}` is not a folder")]
     NotAFolder {
-        /// As the caller named it.
+        /// The path, as the caller named it.
         path: PathBuf,
     },
 }
 
 impl FindError {
-    /// What the person can do about it.
+    /// Returns the remedy for the user.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         "name an existing folder with `--root` or `ROLEOS_ROOT`, or unset both to search upwards from the current folder"
@@ -196,7 +196,7 @@ fn holds_role_os(folder: &Path) -> bool {
     folder.join(ROLE_OS).is_dir()
 }
 
-/// In a linked worktree or a submodule `.git` is a file, so anything of that name counts.
+/// Returns `true` if the folder has an entry `.git`, which in a linked worktree or a submodule is a file.
 fn holds_git(folder: &Path) -> bool {
     folder.join(".git").exists()
 }
@@ -205,7 +205,7 @@ fn holds_git(folder: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Makes `layout` (a trailing slash makes a folder) and expects the search from `start` to end at `expected`.
+    /// Creates `layout` (a trailing slash makes a folder) and asserts that the search from `start` ends at `expected`.
     fn check(layout: &[&str], start: &str, expected: &str) {
         let (_guard, top) = made(layout);
         let found = Workspace::around(&top.join(start)).unwrap();
@@ -254,7 +254,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn the_folder_itself_is_last() {
-        // Nothing lies above `/`, so whatever it holds, the answer is `/`.
+        // `/` has no parent, so the answer is always `/`.
         let found = Workspace::around(Path::new("/")).unwrap();
         assert_eq!(found.root(), Path::new("/"));
     }

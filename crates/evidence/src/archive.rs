@@ -1,11 +1,12 @@
 //! The evidence of many machines in one place: bundles under one ledger, and the lines of each machine's own logs.
 //!
-//! Reading order: [`shipment`] (the bytes that a machine sends), [`intake`] (what of them is believed), [`Archive`] (where it
-//! is kept; [`files`] is the engine over a workspace, PostgreSQL is another crate's), [`group`] (many requests, one commit),
-//! [`people`] (tokens, codes and what was done with them), [`migrate`] (from one engine to another).
+//! Reading order: [`shipment`] (the bytes that a machine sends), [`intake`] (which parts of them are accepted),
+//! [`Archive`] (the storage; [`files`] is the engine over a workspace, the PostgreSQL engine is in another crate),
+//! [`group`] (many requests, one commit), [`people`] (tokens, codes and the audit log), [`migrate`] (from one engine to
+//! another).
 //!
-//! What an engine acknowledged survives the end of its process, and is there once: the same bytes are acknowledged again,
-//! other bytes under the same task id or line number are refused.
+//! Everything that an engine acknowledged survives the end of its process and is stored once: the same bytes are
+//! acknowledged again, other bytes under the same task id or line number are refused.
 
 pub mod facts;
 pub mod files;
@@ -30,26 +31,26 @@ use self::facts::Facts;
 use self::people::{Act, CodeHash, Token};
 use self::shipment::Slice;
 
-/// Why an archive could not do what it was asked for.
+/// Error of an archive operation.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// It cannot be reached or is busy; the same can succeed later.
+    /// The archive cannot be reached or is busy; a retry can succeed.
     #[error("the archive cannot be reached: {0}")]
     Away(String),
-    /// What is kept contradicts itself or was changed from outside.
+    /// The stored data contradicts itself or was changed from outside.
     #[error("the archive is damaged: {0}")]
     Damaged(String),
-    /// The engine cannot do this.
+    /// The engine does not support the operation.
     #[error("{0}")]
     Unfit(String),
-    /// Anything else, in words for people.
+    /// Any other failure, as a sentence for people.
     #[error("{0}")]
     Failed(String),
 }
 
 impl ArchiveError {
-    /// Returns `true` if the same can succeed later.
+    /// Returns `true` if a retry can succeed.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Away(_))
@@ -60,12 +61,12 @@ impl ArchiveError {
     }
 }
 
-/// Name of a log of a machine: `runs`, or `decisions/` and a session.
+/// Name of a machine's log: `runs`, or `decisions/` and a session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogName(String);
 
 impl LogName {
-    /// The run log.
+    /// Name of the run log.
     pub const RUNS: &'static str = "runs";
     const DECISIONS: &'static str = "decisions/";
     /// Longest name.
@@ -81,19 +82,18 @@ impl LogName {
         (is_known && text.len() <= Self::MAX).then(|| Self(text.to_owned()))
     }
 
-    /// The run log of a machine.
+    /// Returns the name of the run log.
     #[must_use]
     pub fn runs() -> Self {
         Self(Self::RUNS.to_owned())
     }
 
-    /// The decisions of a session; `None` when its id is too long for a name.
+    /// Returns the name of a session's decision log; `None` if the session id is too long for a name.
     #[must_use]
     pub fn decisions(session: &crate::journal::SessionId) -> Option<Self> {
         Self::parse(&format!("{}{session}", Self::DECISIONS))
     }
 
-    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -103,51 +103,46 @@ impl LogName {
 /// A checked bundle on its way into the archive.
 #[derive(Clone, Debug)]
 pub struct NewBundle {
-    /// What the ledger keeps of it.
+    /// Its leaf in the ledger.
     pub leaf: Leaf,
-    /// Its bytes.
     pub bytes: Slice,
-    /// Whose signature was found good.
+    /// Key whose signature was verified.
     pub signer: KeyId,
-    /// What a scorecard needs, computed from the bytes.
+    /// Figures for scorecards, computed from the bytes.
     pub facts: Facts,
 }
 
 /// A line on its way into the archive.
 #[derive(Clone, Debug)]
 pub struct NewLine {
-    /// Whose log.
+    /// Key of the machine that wrote the log.
     pub writer: KeyId,
-    /// Which log.
     pub log: LogName,
-    /// Its number there.
+    /// Number of the line in the log.
     pub number: u64,
-    /// The line.
     pub text: Slice,
 }
 
 /// Something on its way into the archive.
 #[derive(Clone, Debug)]
 pub enum Item {
-    /// A bundle.
     Bundle(Box<NewBundle>),
-    /// A line.
     Line(NewLine),
 }
 
-/// What became of an item.
+/// Result for one item.
 #[derive(Clone, Debug)]
 pub enum Placed {
-    /// It is kept now; for a bundle, with its place in the ledger.
+    /// It is stored now; for a bundle, with its place in the ledger.
     Stored(Option<u64>),
-    /// The same bytes were kept before.
+    /// The same bytes were stored before.
     Known(Option<u64>),
-    /// Other bytes are kept under its task id or number.
+    /// Other bytes are stored under its task id or number.
     Taken,
 }
 
 impl Placed {
-    /// The place of a bundle in the ledger.
+    /// Returns the place of a bundle in the ledger.
     #[must_use]
     pub fn index(&self) -> Option<u64> {
         match self {
@@ -157,7 +152,7 @@ impl Placed {
     }
 }
 
-/// What a commit came to.
+/// Result of a commit.
 #[derive(Clone, Debug)]
 pub struct Committed {
     /// For each item, in order, with the proof for a bundle that is kept.
@@ -166,27 +161,25 @@ pub struct Committed {
     pub checkpoint: Option<Arc<SignedCheckpoint>>,
 }
 
-/// How the ledger of an archive is known.
+/// Name, keys and size of an archive's ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Its name.
     pub origin: Origin,
-    /// The keys that sign its checkpoints, the newest first.
+    /// The keys that sign its checkpoints, newest first.
     pub keys: Vec<PublicKey>,
-    /// Its leaves.
+    /// Number of leaves.
     pub size: u64,
 }
 
-/// A key whose bundles and shipments are taken.
+/// A key whose bundles and shipments are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enrolled {
-    /// The key.
     pub key: PublicKey,
-    /// Which machine, as far as it said so.
+    /// Machine, as it named itself.
     pub machine: String,
     /// When it was enrolled, in nanoseconds since 1970.
     pub at_ns: u64,
-    /// Who enrolled it.
+    /// Actor that enrolled it.
     pub by: String,
 }
 
@@ -195,62 +188,62 @@ pub struct Enrolled {
 pub struct Kept {
     /// Its place in the ledger.
     pub index: u64,
-    /// What the ledger keeps of it.
+    /// Its leaf in the ledger.
     pub leaf: Leaf,
     /// Its bytes; `None` for one that was removed by age.
     pub bytes: Option<Vec<u8>>,
-    /// It was sealed elsewhere.
+    /// Set if it was sealed elsewhere.
     pub imported: bool,
 }
 
-/// A place for the evidence of many machines. Every method may wait; none prints.
+/// Storage for the evidence of many machines. Every method may block; none prints.
 pub trait Archive: fmt::Debug + Send + Sync {
-    /// Returns how the ledger is known, and makes it when there is none.
+    /// Returns the identity of the ledger; creates the ledger if there is none.
     ///
     /// # Errors
     /// The archive cannot be read.
     fn identity(&self) -> Result<Identity, ArchiveError>;
 
-    /// Returns the keys whose bundles and shipments are taken.
+    /// Returns the keys whose bundles and shipments are accepted.
     ///
     /// # Errors
     /// The archive cannot be read.
     fn enrolled(&self) -> Result<Vec<Enrolled>, ArchiveError>;
 
-    /// Takes bundles and shipments of a key from now on; `false` if it was enrolled before.
+    /// Accepts bundles and shipments of a key from now on; returns `false` if the key was enrolled before.
     ///
     /// # Errors
     /// It cannot be written.
     fn enroll(&self, key: &PublicKey, machine: &str, act: &Act) -> Result<bool, ArchiveError>;
 
-    /// Takes nothing of a key any more; `false` if it was not enrolled. What was taken stays.
+    /// Accepts nothing from a key any more; returns `false` if the key was not enrolled. Stored evidence stays.
     ///
     /// # Errors
     /// It cannot be written.
     fn dismiss_key(&self, key: KeyId, act: &Act) -> Result<bool, ArchiveError>;
 
-    /// Keeps the hash of a code with which one machine may enrol its key until a time.
+    /// Stores the hash of a code with which one machine may enrol its key until a time.
     ///
     /// # Errors
     /// It cannot be written.
     fn offer_code(&self, code: &CodeHash, until_ns: u64, act: &Act) -> Result<(), ArchiveError>;
 
-    /// Uses a code up and returns who offered it; `None` if it is unknown, used or too old.
+    /// Consumes a code and returns the actor that offered it; `None` if it is unknown, used or too old.
     ///
     /// # Errors
     /// It cannot be written.
     fn use_code(&self, code: &CodeHash, now_ns: u64) -> Result<Option<String>, ArchiveError>;
 
-    /// Keeps items, all or none of the new ones, and proves the bundles. Durable when it returns.
+    /// Stores all or none of the new items, and proves the bundles. The result is durable on return.
     ///
     /// # Errors
-    /// Nothing is known to be kept. The same items can be committed again.
+    /// None of the items is known to be stored. The same items can be committed again.
     fn commit(&self, items: &[Item]) -> Result<Committed, ArchiveError>;
 
-    /// Proves that the ledger still begins as it did with so many leaves; `None` while it has no more.
+    /// Proves that the first `from` leaves of the ledger are unchanged; `None` while it has no more leaves.
     ///
     /// # Errors
-    /// There were never so many leaves, or the archive cannot be read.
+    /// The ledger never had `from` leaves, or the archive cannot be read.
     fn growth(&self, from: u64) -> Result<Option<ConsistencyProof>, ArchiveError>;
 
     /// Returns the bytes of a task's bundle.
@@ -259,13 +252,13 @@ pub trait Archive: fmt::Debug + Send + Sync {
     /// The archive cannot be read.
     fn bundle(&self, task: TaskId) -> Result<Option<Vec<u8>>, ArchiveError>;
 
-    /// Returns what all bundles add up to.
+    /// Returns the scorecard of all bundles.
     ///
     /// # Errors
-    /// The archive cannot be read, or the engine cannot divide so.
+    /// The archive cannot be read, or the engine does not support this division.
     fn scorecard(&self, wanted: &Wanted) -> Result<Report, ArchiveError>;
 
-    /// Shows bundles in the order of the ledger, from a leaf on.
+    /// Passes bundles to `each` in the order of the ledger, from a leaf on.
     ///
     /// # Errors
     /// The archive cannot be read, or `each` failed.
@@ -275,7 +268,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
         each: &mut dyn FnMut(Kept) -> Result<(), ArchiveError>,
     ) -> Result<(), ArchiveError>;
 
-    /// Shows the lines of every log, by writer, log and number.
+    /// Passes the lines of every log to `each`, by writer, log and number.
     ///
     /// # Errors
     /// The archive cannot be read, or `each` failed.
@@ -290,19 +283,19 @@ pub trait Archive: fmt::Debug + Send + Sync {
     /// The archive cannot be read.
     fn tokens(&self) -> Result<Vec<Token>, ArchiveError>;
 
-    /// Keeps a new token, of which it knows the hash only.
+    /// Stores a new token, of which the archive knows only the hash.
     ///
     /// # Errors
-    /// It cannot be written, or there is one of that name.
+    /// It cannot be written, or the name is taken.
     fn add_token(&self, token: &Token, act: &Act) -> Result<(), ArchiveError>;
 
-    /// Revokes the token of a name; `false` if there is no such one in force.
+    /// Revokes the token of a name; returns `false` if no such token is in force.
     ///
     /// # Errors
     /// It cannot be written.
     fn revoke_token(&self, name: &str, act: &Act) -> Result<bool, ArchiveError>;
 
-    /// Writes a privileged act into the audit log.
+    /// Appends a privileged act to the audit log.
     ///
     /// # Errors
     /// It cannot be written.

@@ -1,11 +1,13 @@
-//! The session journal: what the hook saw and said, `.role-os/sessions/<id>.jsonl`, one JSON object a line.
+//! The session journal: the events of the hook and its answers, `.role-os/sessions/<id>.jsonl`, one JSON object per
+//! line.
 //!
-//! Every line carries `seq` (from 0), `prev` (SHA-256 of the line before it, without its line feed, as hexadecimal
-//! text; 64 zeros in front of the first), `time_ns`, `agent`, `calls` (tool calls up to and including this line) and
+//! Every line carries `seq` (from 0), `prev` (SHA-256 of the line before it, without its line feed, in hexadecimal
+//! digits; 64 zeros in front of the first), `time_ns`, `agent`, `calls` (tool calls up to and including this line) and
 //! `kind`; the rest depends on the kind, see [`record`]. Lines are only ever added, by [`append`] under a lock on the
-//! file itself; [`read`] checks the chain. The chain shows a change, not who made it: proof is the sealed bundle.
+//! file itself; [`read`] checks the chain. The chain shows that something changed, not its author: proof is the sealed
+//! bundle.
 //!
-//! What is kept was redacted and capped before it came here, see [`capture`]. Nothing here decides.
+//! The texts were redacted and capped before, see [`capture`]. Nothing here decides.
 
 pub mod record;
 
@@ -21,21 +23,21 @@ use std::path::{Path, PathBuf};
 
 use base::digest;
 
-/// How a journal's name ends.
+/// File extension of journals.
 const EXTENSION: &str = "jsonl";
 
 /// Longest session id that becomes a file name as it is.
 const MAX_PLAIN: usize = 100;
 
-/// What stands in `prev` of the first line.
+/// Value of `prev` in the first line.
 pub const NO_LINE: [u8; 32] = [0; 32];
 
-/// The name of a session on disk: the agent's own id when it is a plain word, else its hash.
+/// The name of a session on disk: the agent's own id if it is a plain word, else its hash.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(String);
 
 impl SessionId {
-    /// Makes any text of an agent safe as a file name.
+    /// Converts an agent's id into a safe file name.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let plain = !text.is_empty()
@@ -52,19 +54,18 @@ impl SessionId {
         Self(format!("id-{name}"))
     }
 
-    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Where the session's journal lies in a directory of journals.
+    /// Returns the path of the session's journal in a directory of journals.
     #[must_use]
     pub fn path_in(&self, directory: &Path) -> PathBuf {
         directory.join(format!("{}.{EXTENSION}", self.0))
     }
 
-    /// Whose journal this is, when the file is one.
+    /// Returns the session of a journal file; `None` if the path does not name one.
     #[must_use]
     pub fn of_path(path: &Path) -> Option<Self> {
         let is_journal = path

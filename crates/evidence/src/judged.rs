@@ -4,16 +4,16 @@ use witness::bundle::{Bundle, Contents, Reason, Strictness};
 use witness::evidence::{Evidence, Signers, Unproven, Verdict};
 use witness::key::Keyring;
 
-/// A file that was read and judged, with what it says as far as it could be read.
+/// A file after parsing and verification, with its claims if they are readable.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
     reason = "evidence is the common case; boxing it would cost an allocation a file"
 )]
 pub enum Judged<'a> {
-    /// Believed.
+    /// Verified.
     Evidence(Evidence<'a>),
-    /// Well-formed, not believed.
+    /// Well-formed, not verified.
     Unproven(Box<Unproven<'a>>),
     /// Not readable.
     Malformed(Verdict),
@@ -32,7 +32,7 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// What became of it.
+    /// Returns the verdict on the file.
     #[must_use]
     pub fn verdict(&self) -> &Verdict {
         match self {
@@ -42,7 +42,7 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// What it says, unless it cannot be read. Only with a valid verdict is it known to be true.
+    /// Returns the claims, unless the file is not readable. They are known to be true only with a valid verdict.
     #[must_use]
     pub fn contents(&self) -> Option<&Contents<'a>> {
         match self {
@@ -52,7 +52,7 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// What a reader should know although it was read.
+    /// Returns warnings about a readable file.
     #[must_use]
     pub fn warnings(&self) -> &[Reason] {
         match self {
@@ -62,7 +62,7 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// Whose signatures were found good.
+    /// Returns the keys whose signatures were verified.
     #[must_use]
     pub fn signers(&self) -> Signers {
         match self {
@@ -71,7 +71,7 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// Whether it carries any signature, good or not.
+    /// Returns `true` if it carries any signature, valid or not.
     #[must_use]
     pub fn is_signed(&self) -> bool {
         match self {
@@ -81,7 +81,7 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// The bytes that the header speaks of; empty when there is no header.
+    /// Returns the bytes that the header covers; empty if there is no header.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         match self {

@@ -1,8 +1,9 @@
 //! The ledger on disk: one line per sealed bundle in `leaves.jsonl`, and the newest signed checkpoint beside it.
 //!
-//! A seal first signs the checkpoint that it is about to earn and keeps it as `checkpoint.next`; then it appends the
-//! leaf, gives the bundle its final name, and puts the new checkpoint in place. The next [`writer`] finishes what a
-//! crash interrupted; a reader only reports it. [`tombstones`] says which bundles a person deleted, [`record`] remembers the size and root outside of the workspace.
+//! A seal first signs the next checkpoint and keeps it as `checkpoint.next`; then it appends the leaf, gives the bundle
+//! its final name, and puts the new checkpoint in place. The next [`writer`] finishes what a crash interrupted; a
+//! reader only reports it. [`tombstones`] lists the bundles that a person deleted, [`record`] stores size and root
+//! outside the workspace.
 
 use std::fmt;
 use std::io;
@@ -26,41 +27,41 @@ pub(crate) mod writer;
 const LEAVES: &str = "leaves.jsonl";
 const ORIGIN: &str = "origin";
 const CHECKPOINT: &str = "checkpoint";
-/// The checkpoint of a seal that is under way, signed before its leaves are appended.
+/// The checkpoint of a seal in progress, signed before its leaves are appended.
 const NEXT: &str = "checkpoint.next";
-/// The leaves of ten million bundles fit.
+/// Largest leaves file that is read; the leaves of ten million bundles fit.
 const MAX_LEAVES: u64 = 4 << 30;
 const MAX_SMALL: u64 = 64 * 1024;
 const LOCK: &str = ".lock";
-/// Ending of a bundle that is written but not yet logged.
+/// Extension of a bundle that is written but not yet logged.
 pub(crate) const SEALING: &str = "sealing";
 
-/// Why the ledger could not be used.
+/// Error of a ledger operation.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
-    /// A file.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A line that is no leaf, before the last one.
+    /// A line before the last one is not a leaf.
     #[error("`{}` line {line} is not a leaf of the ledger: {why}", path.display())]
     BadLine {
         /// The file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Error of the line.
         why: String,
     },
-    /// A name or checkpoint that cannot be read.
+    /// A name or checkpoint cannot be parsed.
     #[error("`{}` cannot be read: {why}", path.display())]
     BadText {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error of the text.
         why: String,
     },
-    /// The leaves are not those that our own checkpoint vouches for. To sign them would hide it.
+    /// The leaves are not those of our own checkpoint. Signing them would hide that.
     #[error("the ledger does not fit its own checkpoint: {0}")]
     Tampered(String),
 }
@@ -81,15 +82,15 @@ struct Line {
 /// A logged bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What the tree covers.
+    /// Content of the tree.
     pub leaf: Leaf,
-    /// Where the bundle lies, below the witness directory.
+    /// Path of the bundle, below the witness directory.
     pub file: String,
-    /// It was sealed elsewhere, so its own chain says nothing about this ledger.
+    /// Set if it was sealed elsewhere, so that its own chain is not about this ledger.
     pub imported: bool,
 }
 
-/// The ledger as it lies on disk.
+/// The ledger as it is on disk.
 #[derive(Debug)]
 pub struct LedgerFile {
     directory: PathBuf,
@@ -118,28 +119,27 @@ impl LedgerFile {
         }))
     }
 
-    /// What was logged, oldest first.
+    /// Returns the logged bundles, oldest first.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The tree.
     #[must_use]
     pub fn tree(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// What a crash cut off at the end of the leaves, if it did.
+    /// Returns the text that a crash cut off at the end of the leaves, if any.
     #[must_use]
     pub fn torn(&self) -> Option<&str> {
         self.torn.as_deref()
     }
 
-    /// The newest signed checkpoint; `None` when none was written yet.
+    /// Returns the newest signed checkpoint; `None` if none was written yet.
     ///
     /// # Errors
-    /// The file cannot be read or is no signed checkpoint.
+    /// The file cannot be read or is not a signed checkpoint.
     pub fn checkpoint(&self) -> Result<Option<SignedCheckpoint>, LedgerError> {
         if_there(read_checkpoint(&self.directory.join(CHECKPOINT)))
     }
@@ -176,7 +176,7 @@ impl LedgerFile {
         })
     }
 
-    /// Returns `true` if a seal of ours announced exactly these leaves before it appended the last ones.
+    /// Returns `true` if one of our seals announced exactly these leaves before it appended the last ones.
     fn is_pledged(&self, trusted: &[PublicKey]) -> Result<bool, LedgerError> {
         let next = match if_there(read_checkpoint(&self.directory.join(NEXT))) {
             Err(LedgerError::BadText { .. }) => None,
@@ -190,27 +190,27 @@ impl LedgerFile {
     }
 }
 
-/// Which leaves the checkpoint beside them vouches for.
+/// The leaves that the checkpoint beside them covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Coverage {
-    /// All.
+    /// All of them.
     Whole,
     /// All but the last ones.
     Part {
-        /// How many it does not know.
+        /// Number of leaves that it does not cover.
         added: u64,
-        /// They are what a crash left of a seal.
+        /// Set if they are the remains of an interrupted seal.
         is_pledged: bool,
     },
-    /// There is none.
+    /// There is no checkpoint.
     Missing,
-    /// No key that is believed here signed it; in words for people.
+    /// No trusted key signed it; as a sentence for people.
     Stranger(String),
-    /// Other leaves.
+    /// Its leaves are different ones.
     Broken(Consistency),
 }
 
-/// Turns the error of a file that is not there into `None`; any other error stays one.
+/// Turns the error of a missing file into `None`; any other error stays one.
 fn if_there<T>(read: Result<T, LedgerError>) -> Result<Option<T>, LedgerError> {
     match read {
         Err(LedgerError::File(error)) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -218,7 +218,7 @@ fn if_there<T>(read: Result<T, LedgerError>) -> Result<Option<T>, LedgerError> {
     }
 }
 
-/// Reads the name of the ledger; `None` when there is no such file.
+/// Reads the name of the ledger; `None` if there is no such file.
 fn read_origin(directory: &Path) -> Result<Option<Origin>, LedgerError> {
     let path = directory.join(ORIGIN);
     let read = files::read(&path, MAX_SMALL).map_err(LedgerError::from);
@@ -233,8 +233,8 @@ fn read_origin(directory: &Path) -> Result<Option<Origin>, LedgerError> {
     Ok(Some(origin))
 }
 
-/// Where a leaf stands and how many there are, read off the file without making the tree: a page about one bundle must not
-/// wait for a hundred thousand others. `None` when it is not logged.
+/// Returns the index of a leaf and the number of leaves, read from the file without building the tree: a page about one
+/// bundle must not wait for a hundred thousand others. `None` if the leaf is not logged.
 ///
 /// # Errors
 /// The file cannot be read, or the line that names the task is damaged.
@@ -264,10 +264,10 @@ pub fn place_of(directory: &Path, leaf: &Leaf) -> Result<Option<(u64, u64)>, Led
     Ok(None)
 }
 
-/// Reads a signed checkpoint, ours or one that was kept elsewhere.
+/// Reads a signed checkpoint: our own, or one that was kept elsewhere.
 ///
 /// # Errors
-/// The file cannot be read or is no signed checkpoint.
+/// The file cannot be read or is not a signed checkpoint.
 pub fn read_checkpoint(path: &Path) -> Result<SignedCheckpoint, LedgerError> {
     let bytes = files::read(path, MAX_SMALL)?;
     let bad = |why: String| LedgerError::BadText {
@@ -278,20 +278,20 @@ pub fn read_checkpoint(path: &Path) -> Result<SignedCheckpoint, LedgerError> {
     SignedCheckpoint::parse(text).map_err(|error| bad(error.to_string()))
 }
 
-/// Checks a signed checkpoint with the keys that are believed here.
+/// Checks a signed checkpoint with the trusted keys.
 ///
 /// # Errors
-/// No believed key signed it, in words for people.
+/// No trusted key signed it; as a sentence for people.
 pub fn attest(signed: &SignedCheckpoint, keys: &[PublicKey]) -> Result<Attested, String> {
     signed.verify(keys).map_err(|error| error.to_string())
 }
 
-/// Waits for a writer to be done and keeps others from starting, as far as the ledger has a lock that can be read.
+/// Waits until a writer is done and blocks others, if the ledger has a readable lock.
 pub(crate) fn pause_writers(directory: &Path) -> Option<Lock> {
     Lock::share(&directory.join(LOCK)).ok()
 }
 
-/// Returns `true` if there is a ledger, or something in the place of its name.
+/// Returns `true` if there is a ledger, or another file in the place of its name.
 pub(crate) fn is_named(directory: &Path) -> bool {
     is_there(&directory.join(ORIGIN)).unwrap_or(true)
 }
@@ -299,7 +299,7 @@ pub(crate) fn is_named(directory: &Path) -> bool {
 /// Returns `true` if anything of a ledger lies in the directory.
 ///
 /// # Errors
-/// The system cannot tell.
+/// A file cannot be checked.
 pub(crate) fn has_remains(directory: &Path) -> Result<bool, FileError> {
     for name in [LEAVES, CHECKPOINT, NEXT] {
         if is_there(&directory.join(name))? {
@@ -309,7 +309,7 @@ pub(crate) fn has_remains(directory: &Path) -> Result<bool, FileError> {
     Ok(false)
 }
 
-/// Returns `true` if there is such a file. An error is not taken for absence.
+/// Returns `true` if the file exists. An error is not taken for absence.
 pub(crate) fn is_there(path: &Path) -> Result<bool, FileError> {
     match files::metadata(path) {
         Ok(_) => Ok(true),
@@ -335,7 +335,7 @@ fn lines(first: usize, entries: &[Entry]) -> String {
     text
 }
 
-/// The entries, and what is left over when the last line was cut off.
+/// Reads the entries, and the rest of the last line if it was cut off.
 fn read_leaves(path: &Path) -> Result<(Vec<Entry>, Option<String>), LedgerError> {
     let read = files::read(path, MAX_LEAVES).map_err(LedgerError::from);
     let bytes = if_there(read)?.unwrap_or_default();
@@ -358,7 +358,7 @@ fn after_last_newline(bytes: &[u8]) -> usize {
     memchr::memrchr(b'\n', bytes).map_or(0, |at| at + 1)
 }
 
-/// Every file of a ledger.
+/// Lists the files of a ledger.
 pub(crate) fn files_in(directory: &Path) -> Vec<PathBuf> {
     [ORIGIN, LEAVES, CHECKPOINT, NEXT, tombstones::FILE]
         .iter()
@@ -366,16 +366,16 @@ pub(crate) fn files_in(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Where the leaves of a ledger lie.
+/// Returns the path of a ledger's leaves.
 #[must_use]
 pub fn leaves_path(directory: &Path) -> PathBuf {
     directory.join(LEAVES)
 }
 
-/// Reads one line of the leaves, which must be the one with this number, from 0.
+/// Reads one line of the leaves, whose index, from 0, must be the expected one.
 ///
 /// # Errors
-/// What is wrong with it, in words for people.
+/// The line is malformed or has another index; as a sentence for people.
 pub fn read_line(bytes: &[u8], expected: u64) -> Result<Entry, String> {
     let line: Line = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if line.index != expected {
@@ -403,13 +403,13 @@ pub fn read_line(bytes: &[u8], expected: u64) -> Result<Entry, String> {
     })
 }
 
-/// Whether a path from the leaves file stays below the witness directory.
+/// Returns `true` if a path from the leaves file stays below the witness directory.
 fn is_inside(file: &str) -> bool {
     let mut parts = Path::new(file).components();
     !file.is_empty() && parts.all(|part| matches!(part, std::path::Component::Normal(_)))
 }
 
-/// What `ledger verify` found wrong.
+/// A problem that `ledger verify` found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Stable name, as used in JSON.

@@ -1,8 +1,8 @@
 //! Turns sessions into signed bundles, keeps them, and adds them up.
 //!
-//! [`archive`] keeps the evidence of many machines. [`journal`] records what the hook saw; [`sealing`] makes a bundle of it; [`store`] and [`ledger`] keep bundles on disk;
-//! [`judged`], [`scan`] and [`score`] read many of them; [`rerun`] runs the tests of one again; [`trace_input`] reads the
-//! calls that another program hands in.
+//! [`archive`] keeps the evidence of many machines. [`journal`] records the events of the hook; [`sealing`] makes
+//! bundles of them; [`store`] and [`ledger`] keep bundles on disk; [`judged`], [`scan`] and [`score`] read many of
+//! them; [`rerun`] runs a bundle's tests again; [`trace_input`] parses tool calls of other programs.
 
 pub mod archive;
 pub mod journal;

@@ -13,12 +13,12 @@ use crate::sealing::credit;
 use base::git::{Checkout, GitError};
 use base::process::{self, Ended, Finished, Limits};
 
-/// What is run again.
+/// The task to run again.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     /// Repository that holds the base commit.
     pub repository: &'a Path,
-    /// Commit on which the diff applies.
+    /// Commit to which the diff applies.
     pub base_commit: &'a str,
     /// The change.
     pub diff: &'a [u8],
@@ -28,35 +28,35 @@ pub struct Task<'a> {
     pub own_tests: &'a [String],
 }
 
-/// Why a run shows nothing.
+/// Message for runs without a credible test log.
 const NO_PROOF: &str = "no test log that can be read and believed shows how the tests ended";
 
-/// What the new run showed.
+/// Result of the new run.
 #[derive(Debug)]
 pub struct Rerun {
-    /// The outcome that the new run shows; `None` when it cannot be told.
+    /// Outcome of the new run; `None` if it is undecided.
     pub outcome: Option<Outcome>,
-    /// One sentence on why.
+    /// Reason of the outcome, as a sentence.
     pub because: String,
-    /// The new test log; `None` when the tests were not reached.
+    /// The new test log; `None` if the tests were not reached.
     pub run: Option<Finished>,
-    /// The new test log, understood.
+    /// The parsed new test log.
     pub reading: Option<Reading>,
 }
 
-/// Why nothing could be run.
+/// Reason why nothing could be executed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RerunError {
-    /// No checkout of the base commit.
+    /// The base commit could not be checked out.
     #[error("cannot check out the base commit")]
     Checkout(#[source] GitError),
-    /// No shell.
+    /// No shell could be started.
     #[error("cannot start the test command")]
     Start(#[source] io::Error),
 }
 
-/// Runs the task. The checkout is removed afterwards, whatever happened.
+/// Runs the task. The checkout is always removed afterwards.
 ///
 /// # Errors
 /// The base commit cannot be checked out, or no command can be started.
@@ -71,7 +71,7 @@ pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
             reading: None,
         });
     }
-    // What the project's scripts run is read before they can change themselves.
+    // The project's scripts are read before they can change themselves.
     let test = TestCommand::of(task.test_command, task.own_tests);
     let behind = test
         .as_ref()
@@ -81,7 +81,7 @@ pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
         process::run(task.test_command, &checkout.path(), limits).map_err(RerunError::Start)?;
     let most = test.map(|test| match finished.ended {
         Ended::Exit(0) => most(&test, &behind),
-        // Whoever failed, it is no success.
+        // The command failed, so scripts that may fake a success do not matter.
         _ => credit(test.credit),
     });
     let judged = judge(&task, &finished, most);
@@ -122,7 +122,7 @@ pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
     })
 }
 
-/// The most that a test command can be believed, with what the project's scripts behind it run.
+/// Returns the highest credit of a test command, given the scripts of the project behind it.
 fn most(test: &TestCommand, behind: &Behind) -> Credit {
     let inner = behind.commands.iter();
     let all = inner.map(|(inner, _)| inner.credit).chain([test.credit]);
@@ -133,8 +133,8 @@ fn most(test: &TestCommand, behind: &Behind) -> Credit {
     }
 }
 
-/// Reads the new log by the rules of a session: an exit code without a log that can be read proves nothing, and a command
-/// that hides its exit code or runs on another tree proves no success.
+/// Reads the new log by the rules of a session: an exit code without a readable log proves nothing, and a command that
+/// hides its exit code or runs on another tree proves no success.
 fn judge(task: &Task<'_>, finished: &Finished, most: Option<Credit>) -> Judged {
     let exit = match finished.ended {
         Ended::Exit(code) => Some(i64::from(code)),

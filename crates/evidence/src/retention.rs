@@ -1,4 +1,4 @@
-//! What was kept long enough: sealed journals, logs that were set aside, and refused acts that waited too long.
+//! Files past their retention: sealed journals, rotated logs, and refused acts that waited too long.
 //!
 //! Lists and removes whole files only. Bundles, the ledger, the run log and the receipts are chained, so nothing here
 //! touches them.
@@ -17,17 +17,17 @@ use base::workspace::Workspace;
 
 pub mod archive;
 
-/// Beginnings of logs that are set aside under a number when they have grown.
+/// Prefixes of rotated logs.
 const GATEWAY: &str = "gateway.jsonl.";
 const ADAPTERS: &str = "specialist-field-log.jsonl.";
 
-/// Endings of refused and denied acts.
+/// Extensions of refused and denied acts.
 const ACTS: [&str; 2] = ["refused", "denied"];
 
-/// Refused acts wait a day for a person.
+/// Time that a refused act waits for a person.
 const ACTS_WAIT: Duration = Duration::from_secs(24 * 3600);
 
-/// How long each kind of file is kept.
+/// Retention per kind of file.
 #[derive(Clone, Copy, Debug)]
 pub struct Ages {
     journals: Duration,
@@ -37,7 +37,7 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// Returns the same age for all of them.
+    /// Uses the same age for all kinds.
     #[must_use]
     pub fn all(age: Duration) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Ages {
         }
     }
 
-    /// Returns the ages that the settings name.
+    /// Returns the ages of the settings.
     #[must_use]
     pub fn of(config: &Config) -> Self {
         let days = |days: u64| Duration::from_secs(days.saturating_mul(24 * 3600));
@@ -64,18 +64,16 @@ impl Ages {
     }
 }
 
-/// A file that was kept long enough.
+/// A file past its retention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expired {
-    /// The file.
     pub path: PathBuf,
-    /// What it is.
+    /// Description of the file.
     pub what: &'static str,
-    /// Its size.
     pub bytes: u64,
 }
 
-/// Lists the files that are older than their kind is kept, by name.
+/// Lists the files past the retention of their kind, by name.
 ///
 /// # Errors
 /// A folder cannot be read.
@@ -109,7 +107,7 @@ pub fn expired(workspace: &Workspace, ages: Ages) -> Result<Vec<Expired>, FileEr
     Ok(found)
 }
 
-/// Lists the journals whose last line says that they were sealed as this task.
+/// Lists the journals whose last line records that they were sealed as this task.
 #[must_use]
 pub fn journals_of(workspace: &Workspace, task_id: &str) -> Vec<Expired> {
     let all = journals(&workspace.sessions_dir()).unwrap_or_default();
@@ -120,7 +118,7 @@ pub fn journals_of(workspace: &Workspace, task_id: &str) -> Vec<Expired> {
         .collect()
 }
 
-/// Removes a file of the list; a journal goes with the count of its cost.
+/// Removes a file of the list; for a journal, the count of its cost as well.
 ///
 /// # Errors
 /// It cannot be removed.

@@ -1,4 +1,4 @@
-//! Reads many bundle files on all cores, one buffer a thread, so that memory does not grow with their number.
+//! Reads many bundle files on all cores, one buffer per thread, so that memory does not grow with their number.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -8,14 +8,14 @@ use std::thread;
 
 use base::files::{self, Action, FileError};
 
-/// Ending of bundle files.
+/// Extension of bundle files.
 pub const EXTENSION: &str = "rvww";
-/// Files that a thread takes at once; large enough that the counter is not contended.
+/// Files that a thread claims at once; large enough that the counter is not contended.
 const BATCH: usize = 64;
 
-/// Every bundle file under the given files and directories, sorted, each once.
+/// Lists every bundle file under the given files and directories, sorted, each once.
 ///
-/// A file that is named directly is taken whatever its ending.
+/// A file that is named directly is listed regardless of its extension.
 ///
 /// # Errors
 /// A path does not exist or a directory cannot be read.
@@ -47,25 +47,25 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
 /// One file, handed to the visitor.
 #[derive(Debug)]
 pub struct Visit<'a> {
-    /// Which of the paths.
+    /// Index of the path.
     pub index: usize,
-    /// The file.
+    /// Path of the file.
     pub path: &'a Path,
-    /// Its bytes, or why there are none.
+    /// Its bytes, or the error of reading them.
     pub bytes: Result<&'a [u8], FileError>,
 }
 
-/// How to scan.
+/// Options of a scan.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many files are read at once.
+    /// Files that are read at once.
     pub threads: NonZeroUsize,
     /// Largest file that is read.
     pub max_bytes: u64,
 }
 
 impl Options {
-    /// Reads on as many cores as the machine has.
+    /// Returns options with one thread per core.
     #[must_use]
     pub fn all_cores(max_bytes: u64) -> Self {
         let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -73,7 +73,7 @@ impl Options {
     }
 }
 
-/// Shows every file to one of several visitors and gives the visitors back, in no particular order.
+/// Passes every file to one of several visitors and returns the visitors, in no particular order.
 ///
 /// `progress` is called with the number of files done, from any thread.
 pub fn scan<V: Send>(
@@ -107,7 +107,7 @@ pub fn scan<V: Send>(
         .min(paths.len().div_ceil(BATCH))
         .max(1);
     thread::scope(|scope| {
-        // Where no thread can be had, this one does all of it.
+        // If no thread can be spawned, this one does all the work.
         let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
         let others: Vec<_> = (1..threads).filter_map(start).collect();
         let mut visitors = vec![work()];

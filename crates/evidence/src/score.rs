@@ -14,31 +14,31 @@ use crate::scan::{self, Options, Visit};
 use crate::store::audit::{Audit, BundleFacts, Comparison, Found};
 use base::files::FileError;
 
-/// What a scan met beside the tasks that count.
+/// Counts of a scan, beside the tasks that count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Files looked at.
     pub files: u64,
-    /// Tasks that rest on verified bundles.
+    /// Tasks backed by verified bundles.
     pub verified: u64,
-    /// Tasks that do not; 0 unless they were asked for.
+    /// Tasks without verified bundles; 0 unless they were requested.
     pub unverified: u64,
     /// Bundles set aside for a newer one of the same task.
     pub duplicates: u64,
     /// Bundles that the filter left out.
     pub filtered: u64,
-    /// Sessions without a test and without a diff; 0 when they were asked for.
+    /// Sessions without a test and without a diff; 0 if they were requested.
     pub not_tasks: u64,
     /// Bundles that a process below an agent sealed by hand; they never count.
     pub sealed_below_agent: u64,
     /// Tasks that claim to be solved over a test log that shows otherwise; they count as failed.
     pub corrected: u64,
-    /// Files left out, by verdict; `unreadable` for those that could not even be read.
+    /// Files left out, by verdict; `unreadable` for those that could not be read.
     pub left_out: std::collections::BTreeMap<String, u64>,
 }
 
 impl Counts {
-    /// Takes over what the report knows better.
+    /// Copies the counts that the report knows better.
     pub fn take_from(&mut self, report: &Report) {
         self.verified = report.verified;
         self.unverified = report.unverified;
@@ -49,7 +49,7 @@ impl Counts {
         self.corrected = report.corrected;
     }
 
-    /// Adds what another thread met.
+    /// Adds the counts of another thread.
     pub(crate) fn add(&mut self, other: Self) {
         self.files += other.files;
         self.verified += other.verified;
@@ -61,41 +61,41 @@ impl Counts {
     }
 }
 
-/// What counts, and how it is read.
+/// Input of a scorecard or curve.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     /// Bundle files, as [`scan::find`] gives them.
     pub paths: &'a [PathBuf],
-    /// Keys that are believed.
+    /// Trusted keys.
     pub keyring: &'a Keyring,
-    /// Count bundles that nobody vouches for as well. Damaged ones and bad signatures never count.
+    /// Set if bundles without a trusted signature count as well. Damaged ones and bad signatures never count.
     pub unverified: bool,
     /// Threads and limits.
     pub options: Options,
-    /// The ledger that the bundles are compared with while they are read. Without one nothing is accepted.
+    /// The ledger that the bundles are compared with while they are read. Without a ledger nothing is accepted.
     pub ledger: Option<&'a Comparison>,
 }
 
-/// What a scan came to.
+/// Result of a scan.
 #[derive(Clone, Debug)]
 pub struct Scored<T> {
     /// The scorecard or the curve.
     pub result: T,
-    /// Files, and those that do not count.
+    /// Counts of files and of those that do not count.
     pub counts: Counts,
-    /// The comparison with the ledger, when there was one to compare with.
+    /// The comparison with the ledger, if there was one.
     pub audit: Option<Audit>,
 }
 
 impl<T> Scored<T> {
-    /// What speaks against acceptance beside the metrics: the ledger, and bundles that do not count.
+    /// Returns the reasons against acceptance beside the metrics: the ledger, and bundles that do not count.
     #[must_use]
     pub fn reasons(&self) -> Vec<Reason> {
         outside_reasons(self.audit.as_ref(), &self.counts)
     }
 }
 
-/// What speaks against acceptance beside the metrics.
+/// Returns the reasons against acceptance beside the metrics.
 #[must_use]
 pub fn outside_reasons(audit: Option<&Audit>, counts: &Counts) -> Vec<Reason> {
     let mut reasons = Vec::new();
@@ -137,10 +137,10 @@ pub fn outside_reasons(audit: Option<&Audit>, counts: &Counts) -> Vec<Reason> {
     reasons
 }
 
-/// The scorecard of all bundles, and what was met on the way.
+/// Computes the scorecard of all bundles, with counts.
 ///
 /// # Errors
-/// The system cannot tell whether a bundle of the ledger is there.
+/// The existence of a bundle of the ledger cannot be checked.
 pub fn scorecard(
     source: Source<'_>,
     wanted: &Wanted,
@@ -156,7 +156,7 @@ pub fn scorecard(
         progress,
     )?;
     let mut parts = parts.into_iter();
-    // The first part takes in the others, so that there is never a further copy of all.
+    // The first part absorbs the others, so that there is never a further copy of all.
     let mut all = parts.next().unwrap_or_default();
     parts.for_each(|part| all.merge(part));
     let report = all.finish();
@@ -168,10 +168,10 @@ pub fn scorecard(
     })
 }
 
-/// The cost-to-outcome curve of all bundles, and what was met on the way.
+/// Computes the cost-to-outcome curve of all bundles, with counts.
 ///
 /// # Errors
-/// The system cannot tell whether a bundle of the ledger is there.
+/// The existence of a bundle of the ledger cannot be checked.
 pub fn curve(
     source: Source<'_>,
     period: Period,
@@ -205,7 +205,7 @@ enum Met<'a, 'b> {
 
 type Gathered<C> = (Vec<C>, Counts, Option<Audit>);
 
-/// Reads every file, hands what counts to one of several collectors, and counts the rest.
+/// Reads every file, passes those that count to one of several collectors, and counts the rest.
 fn gather<C: Send>(
     source: Source<'_>,
     new_collector: impl Fn() -> C + Sync,
@@ -261,7 +261,7 @@ fn gather<C: Send>(
     Ok((collectors, total, audit))
 }
 
-/// Nobody vouches for it, and nothing speaks against it.
+/// Returns `true` if no trusted key signed it, and nothing speaks against it.
 fn is_harmless(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Unsigned { .. } | Verdict::Unchecked)
 }

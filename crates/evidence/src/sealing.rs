@@ -1,12 +1,13 @@
 //! Makes witness bundles out of session journals, and keeps and restores the working tree around a session.
 //!
-//! Reading order: [`test_commands`] (whose output is evidence), [`story`] (what a journal tells), [`transcript`], [`prices`] and [`spent`] (what it cost), [`tree`],
-//! [`entries`], [`lfs`] and [`diff`] (what changed), [`draft`] (the bundle) with [`ending`] (its test log and outcome), then this file: which sessions are sealed, exactly once each, and
-//! [`background`] (without anybody waiting), [`budget`] (what a running one has cost). [`snapshot`] is the way back,
-//! [`state`] and [`layout`] are what it restores, and [`rollback`] takes it.
+//! Reading order: [`test_commands`] (commands whose output is evidence), [`story`] (the content of a journal),
+//! [`transcript`], [`prices`] and [`spent`] (the cost), [`tree`], [`entries`], [`lfs`] and [`diff`] (the changes),
+//! [`draft`] (the bundle) with [`ending`] (its test log and outcome), then this file: the selection of sessions to
+//! seal, exactly once each, and [`background`] (sealing in another process), [`budget`] (the cost of a running
+//! session). [`rollback`] returns to a [`snapshot`]; [`state`] and [`layout`] are the parts that it restores.
 //!
-//! A seal is written down in the journal before it is begun and after it is done. Whoever finds one that was begun
-//! finishes it under the same task id, and the ledger has every task id once.
+//! A seal is recorded in the journal before it begins and after it is done. A later run finishes an interrupted seal
+//! under the same task id, and the ledger has every task id once.
 
 mod aside;
 
@@ -71,17 +72,17 @@ use story::Story;
 /// Keeps two seals from running at the same time.
 const LOCK: &str = ".sealing.lock";
 
-/// After this time without a line a session counts as over, when nothing better is known.
+/// Time without a line after which a session counts as over, if nothing better is known.
 const SILENCE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Why a session could not be sealed.
+/// Error of sealing a session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
-    /// A file.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The bundle.
+    /// The bundle could not be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// There is no such session.
@@ -89,36 +90,34 @@ pub enum SealError {
     NoSession(String),
 }
 
-/// What became of a session.
+/// Result of sealing a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
     /// A bundle was made.
     Sealed {
-        /// Its task id.
         task_id: TaskId,
-        /// Where it is.
+        /// Path of the bundle.
         path: PathBuf,
-        /// The outcome that it states.
+        /// The outcome in the bundle.
         outcome: witness::wire::Outcome,
-        /// What a crash had left behind and was put right.
+        /// Effects of a crash that were repaired.
         repaired: Vec<String>,
     },
     /// Everything in the journal is in a bundle already.
     Already,
-    /// There was nothing that a bundle could tell.
+    /// The journal holds nothing to seal.
     Nothing,
-    /// The session still goes on.
+    /// The session is still running.
     GoesOn,
 }
 
-/// Seals the sessions of one workspace.
+/// Sealer for the sessions of one workspace.
 #[derive(Clone, Copy, Debug)]
 pub struct Sealer<'a> {
-    /// Where.
     pub workspace: &'a Workspace,
-    /// What was set.
+    /// Settings of the workspace.
     pub config: &'a Config,
-    /// Where bundles go.
+    /// Store for the bundles.
     pub store: &'a Store,
 }
 
@@ -129,25 +128,25 @@ struct Stretch {
     /// Number of the line behind its last.
     upto: u64,
     task_id: TaskId,
-    /// What the chain of its lines ends in.
+    /// Hash of the last line in the chain.
     link: String,
 }
 
 impl Sealer<'_> {
-    /// Seals what of a session is in no bundle yet, whether or not it still goes on.
+    /// Seals the part of a session that is not in a bundle yet, even if the session is still running.
     ///
     /// # Errors
-    /// The journal cannot be read or written, or the bundle not be stored.
+    /// The journal cannot be read or written, or the bundle cannot be stored.
     pub fn seal(&self, session: &SessionId) -> Result<Done, SealError> {
         let _lock = self.lock()?;
         self.seal_locked(session, false)
     }
 
-    /// Seals every session that is over, and removes journals that were kept long enough. `each` hears about every one
+    /// Seals every session that is over, and removes journals past their retention. `each` is called for every session
     /// that was not sealed before.
     ///
     /// # Errors
-    /// The journals cannot be listed. A session that cannot be sealed does not keep others from it.
+    /// The journals cannot be listed. A session that cannot be sealed does not stop the others.
     pub fn seal_all(
         &self,
         mut each: impl FnMut(&SessionId, Result<Done, SealError>),
@@ -167,7 +166,7 @@ impl Sealer<'_> {
         Ok(())
     }
 
-    /// Begins a journal that says so in the place of each one that was removed before it was sealed.
+    /// Begins a new journal, with a note of the loss, for each journal that was removed before it was sealed.
     fn miss_journals(&self) -> Result<(), FileError> {
         let notes = JournalNotes::existing(self.workspace);
         let noted = notes.map(|notes| notes.sessions()).unwrap_or_default();
@@ -197,7 +196,7 @@ impl Sealer<'_> {
         if !path.exists() {
             return Err(SealError::NoSession(session.to_string()));
         }
-        // Locked, so that no line comes between the look and the mark.
+        // Locked, so that no line is added between the check and the mark.
         let mut journal = self.journal(session)?;
         journal.admit_loss(clock::now_ns())?;
         let read = Session::read(&path)?;
@@ -234,7 +233,7 @@ impl Sealer<'_> {
         self.finish(session, &read, &stretch)
     }
 
-    /// Makes the bundle of a seal that has begun, unless it is there already, and marks the seal as done.
+    /// Makes the bundle of a begun seal, unless it exists already, and marks the seal as done.
     fn finish(
         &self,
         session: &SessionId,
@@ -255,12 +254,12 @@ impl Sealer<'_> {
         };
         let (keys, _) = self.store.keys_for_writing().map_err(StoreError::from)?;
         let mut builder = draft::draft(&story, &sources).map_err(StoreError::from)?;
-        // The session is not lost because its log refutes what was made of it.
+        // A log that refutes the stated outcome must not lose the session.
         let outcome = builder.supported_outcome();
         builder.outcome(outcome);
         let (path, sha256, repaired) = match self.store.seal(builder, &keys) {
             Ok(sealed) => (sealed.path, sealed.sha256, sealed.repaired),
-            // A crash came between the bundle and the mark.
+            // A crash happened between the bundle and the mark.
             Err(StoreError::AlreadySealed(task_id)) => {
                 let (path, sha256) = self.logged(task_id)?;
                 (path, sha256, Vec::new())
@@ -276,7 +275,7 @@ impl Sealer<'_> {
         })
     }
 
-    /// Where the ledger says that the bundle of a task lies.
+    /// Returns the path of a task's bundle according to the ledger, and its hash.
     fn logged(&self, task_id: TaskId) -> Result<(PathBuf, [u8; 32]), SealError> {
         let ledger = self.store.ledger().map_err(StoreError::from)?;
         let entries = ledger.as_ref().map_or(&[][..], |ledger| ledger.entries());
@@ -305,7 +304,7 @@ impl Sealer<'_> {
         Ok(())
     }
 
-    /// Sessions whose journals were written to in the same time and place.
+    /// Returns the sessions that ran in the same directory at the same time.
     fn others(&self, session: &SessionId, story: &Story<'_>) -> Vec<String> {
         let Ok(all) = journals(&self.workspace.sessions_dir()) else {
             return Vec::new();
@@ -313,7 +312,7 @@ impl Sealer<'_> {
         let place = story.start.map(|start| &start.cwd);
         let mut found = Vec::new();
         for (other, path) in all {
-            // Whoever was silent before this one began is not looked into.
+            // A journal without changes since this session began is skipped.
             let late = files::metadata(&path)
                 .and_then(|facts| facts.modified())
                 .is_ok_and(|time| since_epoch(time) >= story.began_ns);
@@ -335,12 +334,12 @@ impl Sealer<'_> {
         found
     }
 
-    /// Removes a sealed journal that was kept long enough. What cannot be removed is tried again the next time.
+    /// Removes a sealed journal past its retention. A failed removal is tried again the next time.
     fn let_go(&self, session: &SessionId, path: &Path) {
         let days = self.config.oversight.keep_days.get();
         let kept = days.saturating_mul(24 * 60 * 60 * 1_000_000_000);
         let directory = self.workspace.sessions_dir();
-        // Under its lock, so that a session that goes on does not write into a removed file.
+        // Locked, so that a running session does not write into a removed file.
         let Ok(journal) = Journal::open(&directory, session) else {
             return;
         };
@@ -359,7 +358,7 @@ impl Sealer<'_> {
     }
 }
 
-/// A seal that was begun and not finished.
+/// Returns the lines of a begun and unfinished seal.
 fn open_seal(lines: &[Line]) -> Option<Stretch> {
     let place = lines
         .iter()
@@ -380,7 +379,7 @@ fn open_seal(lines: &[Line]) -> Option<Stretch> {
     })
 }
 
-/// Number of the first line that is in no bundle.
+/// Returns the number of the first line that is not in a bundle.
 fn next_line(lines: &[Line]) -> u64 {
     let sealed = lines.iter().filter_map(|line| match &line.record {
         Record::Sealed(sealed) => Some(sealed.upto.saturating_add(1)),
@@ -393,7 +392,8 @@ fn is_mark(record: &Record) -> bool {
     matches!(record, Record::Sealing(_) | Record::Sealed(_))
 }
 
-/// Whether nothing more is to be expected: the agent said so, its process is gone, or it was silent for long.
+/// Returns `true` if no more lines are expected: the agent ended the session, its process is gone, or it was silent for
+/// long.
 fn is_over(story: &Story<'_>) -> bool {
     let is_gone = story.is_cut && story.start.is_none();
     if story.end.is_some() || is_gone {

@@ -1,8 +1,9 @@
-//! Sends what a workspace has to the archive of a team: what is due, and what became of it. No network; the caller posts.
+//! Prepares the evidence of a workspace for the archive of a team and processes the answers. No network; the caller
+//! posts.
 //!
-//! There is no second copy of anything: a durable [`cursor`] says how far the ledger, the journals and the run log were
-//! acknowledged. A shipment that was sent and not acknowledged is sent again, and the archive keeps everything once. The
-//! proofs of the archive are checked against its pinned key and kept in `.role-os/ship/`.
+//! There is no second copy of anything: a durable [`cursor`] records how far the ledger, the journals and the run log
+//! were acknowledged. A shipment that was sent and not acknowledged is sent again, and the archive stores everything
+//! once. The proofs of the archive are checked against its pinned key and kept in `.role-os/ship/`.
 
 pub mod cursor;
 mod due;
@@ -24,40 +25,40 @@ use cursor::{Cursor, Refusal, Server};
 
 pub use due::Batch;
 
-/// Most refused items that are remembered; of more, the oldest are forgotten.
+/// Most refused items that are remembered; beyond that, the oldest are forgotten.
 const MAX_REFUSED: usize = 10_000;
 
-/// How the archive names itself, in JSON.
+/// Identity of the archive, in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdentityAnswer {
     /// Name of its ledger.
     pub origin: String,
-    /// The public keys that sign its checkpoints, in hexadecimal digits, the newest first.
+    /// The public keys that sign its checkpoints, in hexadecimal digits, newest first.
     pub keys: Vec<String>,
-    /// Its leaves.
+    /// Number of leaves.
     pub size: u64,
 }
 
-/// What became of a shipment, in JSON.
+/// Result for a shipment, in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShipAnswer {
     /// The signed checkpoint to which the proofs lead.
     pub checkpoint: Option<String>,
-    /// Shows that the ledger continues the one that the sender has seen.
+    /// Proof that the ledger continues the one that the sender has seen.
     pub growth: Option<String>,
     /// For each frame, in order.
     pub items: Vec<ItemAnswer>,
 }
 
-/// What became of one frame.
+/// Result for one frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemAnswer {
     /// `stored`, `known` or `refused`.
     pub status: String,
-    /// Why it was refused, as a stable name.
+    /// Reason of a refusal, as a stable name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Why it was refused, in words.
+    /// Reason of a refusal, as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The proof of a bundle up to the checkpoint.
@@ -65,25 +66,24 @@ pub struct ItemAnswer {
     pub proof: Option<String>,
 }
 
-/// Why nothing can be sent, or an answer is not believed.
+/// Reason why nothing can be sent, or an answer is not accepted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShipError {
-    /// A file.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The ledger.
+    /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The cursor cannot be read.
     #[error("`{}` cannot be read: {why}", path.display())]
     Cursor {
-        /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of reading it.
         why: String,
     },
-    /// The archive bears another name or key than before.
+    /// The archive has another name or key than before.
     #[error("the archive is not the one that was known: {0}")]
     OtherServer(String),
     /// The archive's answer proves nothing.
@@ -91,16 +91,16 @@ pub enum ShipError {
     NotBelieved(String),
 }
 
-/// What was sent so far.
+/// Counts of the shipping so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Shipped {
     /// Bundles that the archive has now.
     pub bundles: u64,
     /// Lines that it has now.
     pub lines: u64,
-    /// Of these, what it had before.
+    /// Number of these that it had before.
     pub known: u64,
-    /// What it does not take.
+    /// Items that it refuses.
     pub refused: u64,
 }
 
@@ -113,20 +113,20 @@ struct Receipt<'a> {
     proof: String,
 }
 
-/// The shipping of one workspace to one archive, alone.
+/// The shipping of one workspace to one archive, locked.
 #[derive(Debug)]
 pub struct Shipping {
     workspace: Workspace,
     store: Store,
     folder: PathBuf,
     path: PathBuf,
-    /// How far it was sent.
+    /// Position reached.
     pub cursor: Cursor,
     _lock: Lock,
 }
 
 impl Shipping {
-    /// Locks the shipping of a workspace, so that two processes do not send the same; waits for one that runs.
+    /// Locks the shipping of a workspace, so that two processes do not send the same data; waits for a running one.
     ///
     /// # Errors
     /// The cursor cannot be read or locked.
@@ -157,10 +157,10 @@ impl Shipping {
         Cursor::read(&workspace.role_os_dir().join(name), url)
     }
 
-    /// Pins the archive at the first contact, and compares it later; with `again` the new one is pinned.
+    /// Pins the archive at the first contact, and compares it later; with `again`, pins the new one.
     ///
     /// # Errors
-    /// It is not the one that was known, or does not say who it is.
+    /// The archive is not the pinned one, or its identity is malformed.
     pub fn meet(&mut self, answer: &IdentityAnswer, again: bool) -> Result<(), ShipError> {
         let keys: Vec<&String> = answer.keys.iter().take(16).collect();
         if Origin::parse(&answer.origin).is_err()
@@ -189,7 +189,7 @@ impl Shipping {
                 let why = "none of its keys is one that it had".to_owned();
                 return Err(ShipError::OtherServer(why));
             }
-            // A further key counts when one that was known vouches for the ledger as well; it is pinned by `again`.
+            // A further key counts if a pinned key vouches for the ledger as well; `again` pins it.
             Some(_) if !again => return Ok(()),
             _ => {}
         }
@@ -200,7 +200,7 @@ impl Shipping {
         self.save()
     }
 
-    /// Returns what to send next, signed; `None` when everything is sent.
+    /// Returns the next shipment, signed; `None` if everything is sent.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -212,10 +212,10 @@ impl Shipping {
         Ok(next)
     }
 
-    /// Believes an answer after its proofs were checked, keeps them, and moves on.
+    /// Accepts an answer after checking its proofs, stores them, and advances the cursor.
     ///
     /// # Errors
-    /// The answer is not believed, and everything will be sent again; or a file cannot be written.
+    /// The answer is not accepted, and everything will be sent again; or a file cannot be written.
     pub fn settle(&mut self, batch: Batch, answer: &ShipAnswer) -> Result<Shipped, ShipError> {
         let doubt = |why: String| ShipError::NotBelieved(why);
         if answer.items.len() != batch.sent.len() {
@@ -276,7 +276,7 @@ impl Shipping {
         Ok(shipped)
     }
 
-    /// Notes that the archive could not be reached, so that the next try in the background waits.
+    /// Notes that the archive could not be reached, so that the next background attempt waits.
     ///
     /// # Errors
     /// The cursor cannot be written.
@@ -285,7 +285,7 @@ impl Shipping {
         self.save()
     }
 
-    /// Sends what was refused once more from now on.
+    /// Marks refused items to be sent once more.
     pub fn retry_refused(&mut self) {
         self.cursor.retry_refused();
     }
@@ -359,7 +359,7 @@ fn parse_key(digits: &str) -> Option<PublicKey> {
     PublicKey::parse(&bytes)
 }
 
-/// Checks the proof of one bundle and returns it whole, with the name of the ledger.
+/// Checks the proof of one bundle and returns it complete, with the name of the ledger.
 fn proved(
     leaf: &Leaf,
     item: &ItemAnswer,

@@ -1,5 +1,5 @@
-//! The bundles of a workspace: sealing new ones and taking in those of others. [`audit`] compares them with the ledger,
-//! [`repair`] says which leaves and bundles a crash left.
+//! The bundles of a workspace: sealing new ones and importing those of others. [`audit`] compares them with the ledger,
+//! [`repair`] recognises leaves and bundles that a crash left.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,20 +29,20 @@ mod deletion;
 mod join;
 mod repair;
 
-/// Bundles that are logged with one durable write; a crash leaves at most so many to finish.
+/// Bundles that are logged with one durable write; a crash leaves at most that many to finish.
 const BATCH: usize = 256;
 
-/// Why a bundle could not be stored.
+/// Error of storing a bundle.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A file.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A key.
+    /// A key failed.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The ledger.
+    /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The format cannot hold it.
@@ -54,15 +54,14 @@ pub enum StoreError {
     /// It could be written, but not read again.
     #[error("the bundle has {size} bytes, the limit is {limit}")]
     TooLarge {
-        /// Its size.
         size: usize,
-        /// What is read here.
+        /// Largest size that is read.
         limit: u64,
     },
     /// The bundle's own test log refutes its outcome. Nothing was stored.
     #[error("the outcome is `{}`, and the test log shows that not every test passed", stated.name())]
     Contradiction {
-        /// As it was stated.
+        /// The stated outcome.
         stated: Outcome,
     },
     /// The bundle is logged; a later step failed.
@@ -70,9 +69,8 @@ pub enum StoreError {
         "task `{task_id}` is logged, and its bundle or checkpoint is not in place yet: {source}"
     )]
     Unfinished {
-        /// Which task.
         task_id: TaskId,
-        /// What failed.
+        /// Error of the later step.
         source: Box<LedgerError>,
     },
     /// Our own bundle did not pass our own check. Nothing was stored.
@@ -80,40 +78,40 @@ pub enum StoreError {
     SelfCheck(String),
 }
 
-/// Where bundles, keys and ledger of a workspace lie.
+/// Access to the bundles, keys and ledger of a workspace.
 #[derive(Clone, Debug)]
 pub struct Store {
     witness: PathBuf,
     ledger: PathBuf,
     workspace: Workspace,
     max_bytes: u64,
-    /// Where the last known state of the ledger is recorded; without it a rollback of the whole is not noticed.
+    /// Record of the ledger's last known state; without it, a rollback of everything is not noticed.
     trust: Option<TrustStore>,
 }
 
 /// A bundle that was stored.
 #[derive(Clone, Debug)]
 pub struct Sealed {
-    /// Which task.
+    /// Task id of the bundle.
     pub task_id: TaskId,
-    /// Where the bundle is.
+    /// Path of the bundle.
     pub path: PathBuf,
     /// SHA-256 of the bundle.
     pub sha256: [u8; 32],
     /// Its place in the ledger.
     pub index: u64,
-    /// What a crash had left behind and was put right, in words for people.
+    /// Effects of a crash that were repaired, as sentences for people.
     pub repaired: Vec<String>,
 }
 
-/// What an import did with one file.
+/// Result of importing one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Imported {
     /// Stored under this path.
     Stored(PathBuf),
-    /// The same bytes were there already.
+    /// The same bytes were stored already.
     Known,
-    /// Not readable or not believed, so not stored; in words for people.
+    /// Not readable or not verified, so not stored; as a sentence for people.
     Refused(String),
 }
 
@@ -131,13 +129,13 @@ impl Store {
         }
     }
 
-    /// The directory of the bundles.
+    /// Returns the directory of the bundles.
     #[must_use]
     pub fn witness_dir(&self) -> &Path {
         &self.witness
     }
 
-    /// The keys of the workspace.
+    /// Returns the keys of the workspace.
     ///
     /// # Errors
     /// A key file cannot be read.
@@ -145,7 +143,7 @@ impl Store {
         KeyStore::open(&self.workspace)
     }
 
-    /// The ledger, for reading.
+    /// Returns the ledger, for reading.
     ///
     /// # Errors
     /// It cannot be read.
@@ -153,13 +151,13 @@ impl Store {
         LedgerFile::read(&self.ledger)
     }
 
-    /// The file with a line a logged bundle.
+    /// Returns the path of the leaves file, with one line per logged bundle.
     #[must_use]
     pub fn leaves_path(&self) -> PathBuf {
         ledger::leaves_path(&self.ledger)
     }
 
-    /// Where the ledger has a bundle, byte for byte, and how many it has; see [`ledger::place_of`].
+    /// Returns the place of a bundle in the ledger and the ledger's size; see [`ledger::place_of`].
     ///
     /// # Errors
     /// It cannot be read.
@@ -167,10 +165,10 @@ impl Store {
         ledger::place_of(&self.ledger, leaf)
     }
 
-    /// The keys, made when one is missing, and the algorithms for which that was so.
+    /// Returns the keys, created if missing, and the algorithms of the created ones.
     ///
     /// # Errors
-    /// A key cannot be read or made.
+    /// A key cannot be read or created.
     pub fn keys_for_writing(&self) -> Result<(KeyStore, Vec<Algorithm>), KeyError> {
         keys::create_missing(&self.workspace)
     }
@@ -201,7 +199,7 @@ impl Store {
         let leaf = Leaf::of(&evidence);
         let file = relative_path(leaf.task_id, leaf.created_ns, "");
         let path = self.witness.join(&file);
-        // The ledger knows those of other months as well; the file may be one that was never logged.
+        // The ledger covers other months as well; the file may be one that was never logged.
         let mut logged = ledger.file().entries().iter();
         if logged.any(|entry| entry.leaf.task_id == leaf.task_id) || is_there(&path)? {
             return Err(StoreError::AlreadySealed(leaf.task_id));
@@ -224,11 +222,11 @@ impl Store {
         })
     }
 
-    /// Stores and logs bundles that somebody else sealed. What is not believed is refused, unless `unverified`; what is
-    /// damaged is refused always. `each` hears about every file. Gives back what was repaired on the way.
+    /// Stores and logs bundles that were sealed elsewhere. Unverified ones are refused, unless `unverified` is set;
+    /// damaged ones are always refused. `each` is called for every file. Returns the repairs made on the way.
     ///
     /// # Errors
-    /// A bundle cannot be written. What was reported before stays stored.
+    /// A bundle cannot be written. Bundles that were reported before stay stored.
     pub fn import(
         &self,
         paths: &[PathBuf],
@@ -239,7 +237,7 @@ impl Store {
         let refusal = |path: &Path, bytes: &mut Vec<u8>| {
             refusal(path, self.max_bytes, keyring, unverified, bytes)
         };
-        // As long as there is nothing to take in, nothing is made: no key, no ledger.
+        // Nothing is created, neither key nor ledger, before there is something to import.
         let mut bytes = Vec::new();
         let mut paths = paths;
         while let Some((path, rest)) = paths.split_first() {
@@ -281,7 +279,7 @@ impl Store {
         Ok(repaired)
     }
 
-    /// Writes one acceptable bundle under its pending name, unless it is known.
+    /// Writes one acceptable bundle under its pending name, unless it is stored already.
     fn stage(
         &self,
         bytes: &[u8],
@@ -303,7 +301,7 @@ impl Store {
         let is_taken =
             is_there(&self.witness.join(&file))? || new.iter().any(|entry| entry.file == file);
         if is_taken {
-            // Another bundle of the same task: both are kept, told apart by their hash.
+            // Another bundle of the same task: both are kept, distinguished by their hash.
             let short: String = hex::encode(leaf.bundle_sha256).chars().take(16).collect();
             file = relative_path(header.task_id, header.created_ns, &format!("-{short}"));
         }
@@ -327,7 +325,7 @@ impl Store {
         files::write(&pending(path), bytes, Privacy::Secret)
     }
 
-    /// Logs what was written under pending names, gives it its final names, and publishes the signed tree.
+    /// Logs the bundles under pending names, gives them their final names, and publishes the signed tree.
     ///
     /// A pending bundle is removed only when its leaf is known not to be in the ledger; otherwise the next seal finishes
     /// it.
@@ -371,14 +369,15 @@ impl Store {
 
     fn discard(&self, new: &[Entry]) {
         for entry in new {
-            // One that was never written is no error.
+            // A bundle that was never written is not an error.
             files::remove_file(&pending(&self.witness.join(&entry.file))).ok();
         }
     }
 
-    /// Records the new state of the ledger, which had so many leaves before. The seal is done by then, so that a failure is only told.
+    /// Records the new state of the ledger, which had `leaves` leaves before. The seal is done by then, so a failure is
+    /// only reported.
     fn remember(&self, ledger: &LedgerFile, leaves: u64) -> Option<String> {
-        // The trust store says the same; this is for when it is gone.
+        // The trust store records the same; this is for the case that it is lost.
         Installed::note_seal(&self.workspace).ok();
         let trust = self.trust.as_ref()?;
         let before = Before {
@@ -397,7 +396,7 @@ impl Store {
         }
     }
 
-    /// Takes the ledger as it is for the known one, whatever the trust store has recorded. Returns its size.
+    /// Records the current ledger in the trust store, regardless of the earlier record. Returns its size.
     ///
     /// # Errors
     /// There is no ledger, or the record cannot be written.
@@ -409,7 +408,7 @@ impl Store {
         Ok(Some(ledger.tree().len()))
     }
 
-    /// Locks the ledger and finishes bundles that were logged but have not got their final name. Says what it repaired.
+    /// Locks the ledger and finishes bundles that were logged but do not have their final name. Returns the repairs.
     fn open_ledger(&self, keys: &KeyStore) -> Result<(LedgerWriter, Vec<String>), StoreError> {
         let bundles = repair::Beside { store: self, keys };
         let ledger = LedgerWriter::open(&self.ledger, &keys.public_keys(), &bundles)?;
@@ -428,7 +427,7 @@ impl Store {
     }
 }
 
-/// Reads a file that may be taken in, or says why it may not. Damage never may.
+/// Checks a file for an import; returns the reason if it is refused. Damaged files always are.
 fn refusal(
     path: &Path,
     max_bytes: u64,
@@ -450,7 +449,7 @@ fn refusal(
     (!acceptable).then(|| judged.verdict().explain())
 }
 
-/// `2026/02/<task id>.rvww`, by the time in the header.
+/// Returns `2026/02/<task id>.rvww`, by the time in the header.
 fn relative_path(task: TaskId, created_ns: u64, suffix: &str) -> String {
     let date = jiff::Timestamp::from_nanosecond(i128::from(created_ns))
         .map(|time| time.to_zoned(jiff::tz::TimeZone::UTC).date())
@@ -459,7 +458,7 @@ fn relative_path(task: TaskId, created_ns: u64, suffix: &str) -> String {
     format!("{year:04}/{month:02}/{task}{suffix}.{}", scan::EXTENSION)
 }
 
-/// The name under which a bundle waits until it is logged.
+/// Returns the name of a bundle that is not logged yet.
 fn pending(path: &Path) -> PathBuf {
     path.with_added_extension(SEALING)
 }

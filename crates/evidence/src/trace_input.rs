@@ -1,10 +1,11 @@
-//! Tool calls as other programs hand them to `witness seal --trace`: one JSON object a line.
+//! Tool calls of other programs, the input of `witness seal --trace`: one JSON object per line.
 //!
 //! ```text
 //! {"action":"Bash","args":{"command":"cargo test"},"result":"ok","latency_ms":1200,"cost_microdollars":30,"tokens":120}
 //! ```
 //!
-//! `args` and `result` are hashed and not kept; who has only the hashes gives `args_hash` and `result_hash`.
+//! `args` and `result` are hashed and not stored; a program that has only the hashes passes `args_hash` and
+//! `result_hash`.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,7 +15,7 @@ use witness::trace::Call;
 
 use base::config::within::Within;
 
-/// What the format has room for.
+/// A number of the bundle format.
 type Number = Within<0, { u32::MAX as u64 }>;
 
 /// One line.
@@ -37,10 +38,10 @@ struct Line {
     cost_microdollars: Number,
     #[serde(default)]
     tokens: Number,
-    /// The call repeats a failed one.
+    /// Set if the call repeats a failed one.
     #[serde(default)]
     retry: bool,
-    /// A guard stopped the call before it ran.
+    /// Set if a guard stopped the call before it ran.
     #[serde(default)]
     refused: bool,
 }
@@ -56,7 +57,7 @@ pub struct BadLine {
 /// Records every line of `text` in the builder.
 ///
 /// # Errors
-/// A line is not such an object, or the bundle cannot hold it.
+/// A line is malformed, or the bundle cannot hold it.
 pub fn record(text: &[u8], builder: &mut Builder) -> Result<(), BadLine> {
     for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {
@@ -72,7 +73,7 @@ pub fn record(text: &[u8], builder: &mut Builder) -> Result<(), BadLine> {
     Ok(())
 }
 
-/// What is wrong and in which column; the line that the parser counts is always the first.
+/// Returns the parser's message with the column; the line number of the parser is always 1.
 fn explain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text
@@ -107,7 +108,7 @@ fn number(number: Number) -> u32 {
     u32::try_from(number.get()).unwrap_or(u32::MAX)
 }
 
-/// The hash of a value: of the text itself when it is text, else of its compact JSON. Zeros when nothing is known.
+/// Returns the hash of a value: of a string itself, else of its compact JSON. Zeros if there is neither value nor hash.
 fn hash(value: Option<&Value>, given: Option<&str>) -> Result<[u8; 8], String> {
     match (value, given) {
         (Some(_), Some(_)) => Err("give the value or its hash, not both".to_owned()),

@@ -1,4 +1,5 @@
-//! The archive of evidence over the files of a workspace: once, in order, with proofs, and without loss on the way elsewhere.
+//! The archive of evidence over the files of a workspace: storing once, in order, with proofs, and copying without
+//! loss.
 
 #![expect(
     clippy::unwrap_used,
@@ -30,7 +31,7 @@ fn act(what: &str) -> Act {
     Act::now("anna", what, "subject", "a test")
 }
 
-/// A bundle of a task, with facts that differ from task to task.
+/// Returns a bundle of a task, with facts that differ from task to task.
 fn bundle(number: u64, signer: &SigningKey) -> Vec<u8> {
     let created = 1_767_225_600_000_000_000 + number * 86_400_000_000_000 / 4;
     let task = TaskId(u128::from(number).to_be_bytes());
@@ -62,7 +63,7 @@ fn shipment(numbers: std::ops::Range<u64>, signer: &SigningKey, seen: u64) -> Ar
     packer.sign(signer).into()
 }
 
-/// Runs a test over a fresh archive.
+/// Runs a check over a fresh archive.
 fn over_files(check: impl Fn(&Arc<dyn Archive>)) {
     let folder = tempfile::tempdir().unwrap();
     let workspace = Workspace::at(folder.path()).unwrap();
@@ -134,7 +135,7 @@ fn bundles_are_kept_once_and_proved_by_one_growing_ledger() {
         assert_eq!(grown.checkpoint().size(), 310);
         assert!(archive.growth(311).is_err());
         assert!(archive.growth(310).unwrap().is_none());
-        // Other bytes of a task that is there.
+        // Other bytes under a stored task id.
         let other = {
             let mut packer = Packer::new(0);
             let task = TaskId(7_u128.to_be_bytes());
@@ -195,7 +196,7 @@ fn many_machines_at_once_make_one_ledger_without_a_gap() {
                     let start = u64::from(number) * 1000;
                     for batch in 0..5 {
                         let from = start + batch * 10;
-                        // Each batch twice, as a client does that missed the answer.
+                        // Each batch twice, like a client that missed the answer.
                         for _ in 0..2 {
                             let taken = intake
                                 .take(&shipment(from..from + 10, &key(number), 0))
@@ -370,7 +371,7 @@ fn tokens_and_codes_work_once_and_every_act_is_noted() {
     });
 }
 
-/// From one archive to another and back: the same bundles, lines, machines and tokens, and the same root.
+/// Copies from one archive to another and back: the same bundles, lines, machines and tokens, and the same root.
 #[test]
 fn an_archive_moves_elsewhere_and_back_without_loss() {
     use evidence::archive::migrate::copy;
@@ -398,7 +399,7 @@ fn an_archive_moves_elsewhere_and_back_without_loss() {
         (there.bundles, there.lines, there.machines, there.tokens),
         (300, 1, 1, 1)
     );
-    // Begun again, it changes nothing.
+    // A second copy changes nothing.
     assert_eq!(
         copy(source.as_ref(), &database, &act("migrate")).unwrap(),
         there

@@ -1,7 +1,7 @@
-//! The coding agents whose hooks call us: what they say, what they understand, and what they do when a hook fails them.
+//! The coding agents whose hooks call us: their events, their answer formats, and their behaviour when a hook fails.
 //!
-//! One file an agent, one [`Dialect`] each. Here is translation only: events become an [`Event`], an [`Answer`] becomes
-//! the bytes and the exit code of that agent. What to answer is decided elsewhere.
+//! One file and one [`Dialect`] per agent. This is only translation: events become an [`Event`], an [`Answer`] becomes
+//! the bytes and the exit code of that agent. The answer is decided elsewhere.
 
 mod claude;
 mod codex;
@@ -22,24 +22,20 @@ pub use fields::BadEvent;
 /// Longest text that is put into an answer; Claude Code takes 10,000 characters.
 const MAX_TEXT: usize = 9_000;
 
-/// An agent that we speak with.
+/// A supported agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Agent {
-    /// Claude Code.
     Claude,
     /// Codex CLI.
     Codex,
-    /// Gemini CLI.
     Gemini,
-    /// Cursor.
     Cursor,
     /// GitHub Copilot CLI and cloud agent.
     Copilot,
 }
 
 impl Agent {
-    /// Every agent.
     pub const ALL: [Self; 5] = [
         Self::Claude,
         Self::Codex,
@@ -48,19 +44,19 @@ impl Agent {
         Self::Copilot,
     ];
 
-    /// As it is named on the command line and in journals.
+    /// Returns the name used on the command line and in journals.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.dialect().name
     }
 
-    /// The agent of that name.
+    /// Returns the agent of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|agent| agent.name() == name)
     }
 
-    /// How to speak with it.
+    /// Returns the protocol of the agent.
     #[must_use]
     pub fn dialect(self) -> &'static Dialect {
         match self {
@@ -73,18 +69,18 @@ impl Agent {
     }
 }
 
-/// How to speak with an agent, and what to expect of it.
+/// Protocol of an agent, and its behaviour.
 #[derive(Debug)]
 pub struct Dialect {
-    /// As on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// For people.
+    /// Name for people.
     pub label: &'static str,
-    /// What becomes of a call when our hook does not do its part.
+    /// Outcome of a call when our hook fails.
     pub when_hook: WhenHook,
     /// Ways around the hook that the agent itself leaves open.
     pub holes: &'static [&'static str],
-    /// Whether this dialect was tried against the real program, or is written after its documentation alone.
+    /// Set if this dialect was tried against the real program, and not only written after its documentation.
     pub tried: bool,
     read: fn(&Value, Option<&str>) -> Result<Event, BadEvent>,
     reply: fn(&Event, &Answer) -> Reply,
@@ -92,26 +88,25 @@ pub struct Dialect {
     unattended: Unattended,
 }
 
-/// Whether nobody is there, by the variables of the environment.
+/// Predicate on environment variables: no person attends the session.
 type Unattended = fn(&dyn Fn(&str) -> Option<OsString>) -> bool;
 
 impl Dialect {
-    /// Reads one event; `named` is the event's name where the agent does not put it into the event itself.
+    /// Parses one event; `named` is the event's name if the agent does not put it into the event itself.
     ///
     /// # Errors
-    /// It is no event of this agent.
+    /// It is not an event of this agent.
     pub fn read(&self, event: &Value, named: Option<&str>) -> Result<Event, BadEvent> {
         (self.read)(event, named)
     }
 
-    /// Puts an answer into the agent's own form.
+    /// Formats an answer for the agent.
     #[must_use]
     pub fn reply(&self, event: &Event, answer: &Answer) -> Reply {
         (self.reply)(event, &answer.harmless())
     }
 
-    /// Puts an answer into the agent's own form, together with a note for the model and the person where the call
-    /// proceeds.
+    /// Formats an answer for the agent, with a note for the model and the person if the call proceeds.
     #[must_use]
     pub fn reply_with(&self, event: &Event, answer: &Answer, note: Option<&str>) -> Reply {
         let Some(note) = note else {
@@ -141,49 +136,49 @@ impl Dialect {
         }
     }
 
-    /// Whether the agent can put a question to its person at this event.
+    /// Returns `true` if the agent can ask its person at this event.
     #[must_use]
     pub fn can_ask(&self, event: &Event) -> bool {
         (self.can_ask)(event)
     }
 
-    /// Whether the environment tells that no person is there.
+    /// Returns `true` if the environment shows that no person attends.
     pub fn unattended(&self, variable: impl Fn(&str) -> Option<OsString>) -> bool {
         let automatic = |name| variable(name).is_some_and(|value| value == "true" || value == "1");
         automatic("CI") || automatic("GITHUB_ACTIONS") || (self.unattended)(&variable)
     }
 }
 
-/// What becomes of a tool call when our hook does not do its part.
+/// Outcome of a tool call when our hook fails.
 #[derive(Clone, Copy, Debug)]
 pub struct WhenHook {
-    /// It ends well and says nothing. This is how we let a call proceed.
+    /// The hook succeeds without output. This is how we let a call proceed.
     pub is_silent: Then,
-    /// It does not answer in time.
+    /// The hook does not answer in time.
     pub is_slow: Then,
-    /// It ends with another exit code, or by a signal.
+    /// The hook ends with another exit code, or by a signal.
     pub crashes: Then,
-    /// It is not there.
+    /// The hook does not exist.
     pub is_missing: Then,
 }
 
-/// What an agent then does.
+/// Reaction of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// The call runs, or is put to the agent's own rules.
+    /// The call runs, or is decided by the agent's own rules.
     Proceeds(&'static str),
     /// The call does not run.
     Blocks(&'static str),
 }
 
 impl Then {
-    /// Whether the call is stopped.
+    /// Returns `true` if the call is stopped.
     #[must_use]
     pub fn blocks(self) -> bool {
         matches!(self, Self::Blocks(_))
     }
 
-    /// Under which circumstances; may be empty.
+    /// Returns the circumstances; may be empty.
     #[must_use]
     pub fn note(self) -> &'static str {
         match self {
@@ -192,12 +187,12 @@ impl Then {
     }
 }
 
-/// What happened in an agent.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// A session began or goes on.
+    /// A session began or was resumed.
     SessionStart,
-    /// A person said something.
+    /// A person wrote a prompt.
     Prompt,
     /// A tool is about to be used: the one event that can be refused.
     BeforeTool,
@@ -215,41 +210,38 @@ pub enum Kind {
     ConfigChange,
     /// The session goes on with another model.
     ModelSwitch,
-    /// Something that we do not use.
+    /// An event that we do not use.
     #[default]
     Other,
 }
 
-/// One event, whichever agent it comes from. What an agent does not tell is empty.
+/// One event of any agent. Unknown fields are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Event {
-    /// What happened.
+    /// Kind of the event.
     pub kind: Kind,
-    /// The agent's name for it.
+    /// Name of the event in the agent.
     pub name: String,
-    /// The session.
     pub session: Option<String>,
-    /// Where the agent works.
+    /// Working directory of the agent.
     pub cwd: Option<String>,
-    /// The model.
     pub model: Option<String>,
     /// The agent's own record of the conversation.
     pub transcript: Option<String>,
-    /// The subagent in which it happened.
+    /// The subagent that caused it.
     pub subagent: Option<String>,
-    /// The tool.
     pub tool: String,
-    /// What the tool is given.
+    /// Arguments of the tool.
     pub input: Value,
-    /// The agent's name for the call.
+    /// The agent's id of the call.
     pub call_id: String,
-    /// What the tool gave back.
+    /// Result of the tool.
     pub response: Value,
-    /// How long the tool took.
+    /// Duration of the tool.
     pub duration_ms: Option<u64>,
-    /// What a person or the agent said, or an error.
+    /// A prompt, a message of the agent, or an error.
     pub text: Option<String>,
-    /// Why a session began or ended, or which settings changed.
+    /// Reason of a session's start or end, or the changed settings.
     pub source: Option<String>,
     /// The file that changed.
     pub file: Option<String>,
@@ -257,26 +249,25 @@ pub struct Event {
     pub from_model: Option<String>,
 }
 
-/// What to tell the agent.
+/// Answer to the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Go on.
     Proceed,
-    /// Go on; a note for the model.
+    /// Proceed, with a note for the model.
     Advise(String),
-    /// Go on; a note for the person.
+    /// Proceed, with a note for the person.
     Tell(String),
-    /// Let a person decide.
+    /// Ask a person.
     Ask(String),
-    /// No, and why.
+    /// Refuse, with the reason.
     Deny(String),
-    /// We could not decide, so the call must not run, and why. Needs no more than an exit code to be understood.
+    /// Refuse because no decision was possible, with the reason. Needs only an exit code to be understood.
     Block(String),
 }
 
 impl Answer {
-    /// The same with a text that every agent takes, and that does nothing on a terminal but be read. What is quoted in it
-    /// may have come from an agent.
+    /// Returns the answer with text that every agent accepts, and that a terminal only displays. Quoted parts may come
+    /// from an agent.
     fn harmless(&self) -> Self {
         let harmless = |text: &String| {
             let text = redact::text(text).text;
@@ -298,7 +289,7 @@ impl Answer {
     }
 }
 
-/// What goes back to the agent.
+/// Output for the agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
     /// Standard output.
@@ -307,18 +298,18 @@ pub struct Reply {
     pub stderr: String,
     /// Exit code: 0 proceed, 2 block.
     pub code: u8,
-    /// Standard output must reach the agent, or the call would run: should it not, this goes to standard error, and the
-    /// exit code is 2.
+    /// Set if standard output must reach the agent, or the call would run: if it cannot be written, this goes to
+    /// standard error, and the exit code is 2.
     pub otherwise: Option<String>,
 }
 
 impl Reply {
-    /// Nothing to say.
+    /// Returns an empty reply.
     fn proceed() -> Self {
         Self::default()
     }
 
-    /// One JSON value on standard output.
+    /// Returns a reply with one JSON value on standard output.
     fn json(value: &Value) -> Self {
         Self {
             stdout: format!("{value}\n"),
@@ -326,7 +317,7 @@ impl Reply {
         }
     }
 
-    /// Both replies in one: the keys of both JSON objects, and what either says on standard error.
+    /// Combines two replies: the keys of both JSON objects, and the standard error of both.
     fn joined(self, other: &Self) -> Self {
         let parse = |text: &str| serde_json::from_str::<Value>(text).ok();
         let stdout = match (parse(&self.stdout), parse(&other.stdout)) {
@@ -344,7 +335,7 @@ impl Reply {
         }
     }
 
-    /// The same, as a question.
+    /// Returns a reply with one JSON value that asks a question.
     fn question(value: &Value, reason: &str) -> Self {
         let text = format!("roleos could not ask about this call, so it is blocked. {reason}\n");
         Self {
@@ -353,7 +344,7 @@ impl Reply {
         }
     }
 
-    /// A refusal that the agent shows as one, and not as a hook that failed.
+    /// Returns a refusal that the agent shows as one, and not as a failed hook.
     fn deny(value: &Value, reason: &str) -> Self {
         Self {
             otherwise: Some(format!("{reason}\n")),
@@ -361,7 +352,7 @@ impl Reply {
         }
     }
 
-    /// A refusal that needs no JSON.
+    /// Returns a refusal without JSON.
     fn block(reason: &str) -> Self {
         Self {
             stderr: format!("{reason}\n"),
@@ -370,7 +361,7 @@ impl Reply {
         }
     }
 
-    /// A refusal in the agent's own words, and by the exit code, for whichever it believes first.
+    /// Returns a refusal as JSON and by the exit code, since agents differ in which they evaluate first.
     fn block_with(value: &Value, reason: &str) -> Self {
         Self {
             stdout: format!("{value}\n"),

@@ -1,11 +1,12 @@
-//! "Yes, this once": an act that was refused can be approved by a person, is then allowed exactly once, and soon expires.
+//! Approvals: a person can approve a refused act, which is then allowed exactly once within a short time.
 //!
 //! Files under `.role-os/approvals/`: `<id>.refused` is the act without its secrets and the hash of the exact one,
-//! `<id>.approval` the signed yes, `<id>.denied` a person's no, `used.json` the approvals that were taken. The id is the beginning of a hash over
-//! both, so the same act has the same id, and what a person is shown is what the yes is for. Taking happens under a lock
-//! and is on disk before it is answered: a crash can waste an approval, never double it.
+//! `<id>.approval` the signed approval, `<id>.denied` a person's denial, `used.json` the used approvals. The id is the
+//! beginning of a hash over both, so the same act has the same id, and an approval applies to exactly the act that the
+//! person was shown. An approval is used under a lock, and the use is on disk before the answer: a crash can waste an
+//! approval, never double it.
 //!
-//! [`act`] is what is bound, [`waiting`] which acts a person can still decide about.
+//! [`act`] is the approved act, [`waiting`] lists the acts that await a person's decision.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -35,12 +36,12 @@ pub use waiting::{
     DENIED, Denied, Given, WAITS, denied, deny, dismiss, find_open, given, is_denied, pending,
 };
 
-/// Longest file here that is read; a tool call can be long.
+/// Longest file that is read here; a tool call can be long.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// So many refused acts are remembered.
+/// Most refused acts that are stored.
 const MAX_REFUSED: usize = 500;
 
-/// The approvals of a workspace, as [`oversight::decide`] asks for them while it decides about one call.
+/// The approvals of a workspace, which [`oversight::decide`] queries while it decides one call.
 #[derive(Debug)]
 pub struct AtHand<'a> {
     workspace: &'a Workspace,
@@ -50,7 +51,7 @@ pub struct AtHand<'a> {
 }
 
 impl<'a> AtHand<'a> {
-    /// For one call.
+    /// Creates the approvals for one call.
     #[must_use]
     pub fn new(workspace: &'a Workspace, call: Call<'a>, now_ns: u64) -> Self {
         Self {
@@ -61,7 +62,7 @@ impl<'a> AtHand<'a> {
         }
     }
 
-    /// Why an approval that is there was not believed, for the refusal.
+    /// Returns why an existing approval was rejected, for the refusal.
     #[must_use]
     pub fn said(&self) -> Option<String> {
         self.said.borrow().clone()
@@ -69,9 +70,9 @@ impl<'a> AtHand<'a> {
 }
 
 impl oversight::act::Approvals for AtHand<'_> {
-    /// Takes the approval: what this covers is used up.
+    /// Uses up the approval, if there is one.
     fn covers(&self, found: &oversight::act::Act) -> bool {
-        // Reading repositories costs; without any approval there is nothing to compare.
+        // Reading repositories is expensive; without any approval there is nothing to compare.
         if !has_approvals(&self.workspace.approvals_dir()) {
             return false;
         }
@@ -97,22 +98,22 @@ fn has_approvals(directory: &Path) -> bool {
     })
 }
 
-/// The name of a refused act.
+/// Id of a refused act.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id(String);
 
 impl Id {
-    /// Digits of an id.
+    /// Number of its digits.
     pub const LENGTH: usize = 12;
 
-    /// Takes what a person typed.
+    /// Parses an id that a person typed.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_hex = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
         (text.len() == Self::LENGTH && text.bytes().all(is_hex)).then(|| Self(text.to_owned()))
     }
 
-    /// The beginning of an act's hash.
+    /// Returns the id from an act's hash.
     fn of(digest: &[u8; 32]) -> Self {
         let mut digits = hex::encode(digest);
         digits.truncate(Self::LENGTH);
@@ -126,22 +127,22 @@ impl fmt::Display for Id {
     }
 }
 
-/// A refused act as it is kept until somebody approves it.
+/// A refused act as it is stored until a person approves it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refused {
-    /// When, in nanoseconds since 1970.
+    /// Time in nanoseconds since 1970.
     pub at_ns: u64,
-    /// What the gate said. Not part of the hash: only for people.
+    /// Reasons of the gate. Not part of the hash: only for people.
     pub reasons: Vec<String>,
-    /// What is approved, without its secrets.
+    /// The act, without its secrets.
     pub act: Act,
     /// Hash of the exact act, in hexadecimal digits.
     exact: String,
 }
 
 impl Refused {
-    /// The act as it is kept: nothing in it is a secret of a known shape.
+    /// Creates the stored form of the act, without secrets of known shapes.
     #[must_use]
     pub fn new(act: &Act, reasons: &[String], at_ns: u64) -> Self {
         let known = Known::of(&act.command);
@@ -153,55 +154,55 @@ impl Refused {
         }
     }
 
-    /// The hash that an approval of it binds; `None` if the file is damaged.
+    /// Returns the hash that its approval binds; `None` if the file is damaged.
     fn digest(&self) -> Option<[u8; 32]> {
         let exact = hex::decode(&self.exact).ok()?.try_into().ok()?;
         Some(act::bind(&self.act, &exact))
     }
 }
 
-/// What came of asking for an approval.
+/// Result of looking for an approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// A person approved exactly this, and it was taken just now.
+    /// A person approved exactly this, and the approval is used up now.
     Yes(Id),
-    /// Nobody approved it.
+    /// There is no approval.
     No,
-    /// There is an approval that must not be believed, and why.
+    /// There is an approval that must not be accepted.
     Refused(Flaw),
 }
 
-/// Why approvals could not be read or written.
+/// Error of reading or writing approvals.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApprovalError {
-    /// A file.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The approval key.
+    /// The approval key failed.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// No such act was refused here.
+    /// No such act was refused in this workspace.
     #[error("no act with the id `{0}` was refused here")]
     Unknown(String),
-    /// More than one refused act begins so.
+    /// Several refused acts begin with these digits.
     #[error("more than one refused act begins with `{0}`")]
     Ambiguous(String),
     /// The act's file is damaged, or holds another act.
     #[error("`{}` is not the refused act that its name says", .0.display())]
     Damaged(PathBuf),
-    /// The repository is no longer as it was.
+    /// The repository has changed.
     #[error("the repository is no longer as it was when `{0}` was refused")]
     Outdated(Id),
     /// It waited too long.
     #[error("`{0}` was refused more than {hours} hours ago", hours = WAITS.as_secs() / 3600)]
     Expired(Id),
-    /// The list of taken approvals is damaged, so that nobody can tell which were.
+    /// The list of used approvals is damaged, so that used ones cannot be recognised.
     #[error("`{}` is damaged, so approvals cannot be told from used ones", .0.display())]
     UsedDamaged(PathBuf),
 }
 
-/// Remembers a refused act, so that `roleos approve` can show it. Returns the id for the refusal.
+/// Stores a refused act, so that `roleos approve` can show it. Returns the id for the refusal.
 ///
 /// # Errors
 /// It cannot be written; there is then no id to approve.
@@ -241,7 +242,7 @@ pub fn named(workspace: &Workspace, digits: &str) -> Result<Id, ApprovalError> {
     }
 }
 
-/// One refused act.
+/// Reads one refused act.
 ///
 /// # Errors
 /// There is none with that id, or its file is damaged.
@@ -264,7 +265,7 @@ pub fn find(workspace: &Workspace, id: &Id) -> Result<Refused, ApprovalError> {
         .ok_or(ApprovalError::Damaged(path))
 }
 
-/// Signs the yes to exactly this act, for so long. Returns when it ends, in nanoseconds since 1970.
+/// Signs the approval of exactly this act, for a limited time. Returns its end, in nanoseconds since 1970.
 ///
 /// # Errors
 /// It cannot be written.
@@ -295,7 +296,7 @@ pub fn approve(
     Ok(approval.expires_ns)
 }
 
-/// Takes the approval of exactly this act, if there is one. Of many processes that ask at once, one is told yes.
+/// Uses up the approval of exactly this act, if there is one. Of many concurrent processes, one gets it.
 ///
 /// # Errors
 /// The files cannot be read or written; the act must not be allowed then.
@@ -312,7 +313,7 @@ pub fn take(workspace: &Workspace, act: &Act, now_ns: u64) -> Result<Taken, Appr
     take_alone(&directory, &digest, &key, now_ns)
 }
 
-/// The approval of an act, if there is one, and whether it holds now.
+/// Reads the approval of an act, if there is one, and checks that it is valid now.
 fn approval(
     directory: &Path,
     digest: &[u8; 32],
@@ -352,7 +353,7 @@ fn take_alone(
     let mut used = used::Used::read(directory)?;
     used.add(&approval, now_ns);
     used.write(directory)?;
-    // From here on it counts as taken. What stays behind after a crash is refused as used.
+    // From here on it counts as used. A file that a crash leaves is refused as used.
     files::remove_file(&approval_path(directory, &id)).ok();
     files::remove_file(&refused_path(directory, &id)).ok();
     Ok(Taken::Yes(id))
@@ -372,7 +373,7 @@ fn approval_path(directory: &Path, id: &Id) -> PathBuf {
     directory.join(format!("{id}.approval"))
 }
 
-/// What a person denied; it stays when the agent tries again.
+/// Returns the path of a person's denial, which stays when the agent tries again.
 fn denied_path(directory: &Path, id: &Id) -> PathBuf {
     directory.join(format!("{id}.denied"))
 }
@@ -389,13 +390,13 @@ fn files_ending(directory: &Path, ending: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Removes acts that waited too long, and makes room when an agent was refused very often.
+/// Removes acts that waited too long, and the oldest ones if there are too many.
 fn forget_old(directory: &Path) {
     let denied = files_ending(directory, "denied").into_iter();
     let mut files: Vec<_> = refused_files(directory)
         .into_iter()
         .chain(denied)
-        // What is approved waits for the agent, as long as the approval holds.
+        // An approved act waits for the agent until the approval ends.
         .filter(|path| !path.with_extension("approval").exists())
         .filter_map(|path| Some((path.metadata().ok()?.modified().ok()?, path)))
         .collect();

@@ -1,5 +1,5 @@
-//! The contracts of tools, as a file: the workspace's own, else those that are shipped. Reads; judges nothing.
-//! [`beside`] has another program hold calls against JSON Schemas.
+//! The contracts of tools, as a file: the workspace's own, else the shipped ones. Reads; decides nothing. [`beside`]
+//! lets another program check calls against JSON Schemas.
 
 pub mod beside;
 
@@ -20,23 +20,23 @@ pub use ::contracts::OwnSchemas;
 /// Contracts for the built-in tools of the usual coding agents. `init` writes them into a workspace that has none.
 pub const SHIPPED: &str = include_str!("contracts/shipped.json");
 
-/// More of a corpus is not read.
+/// Largest corpus that is read.
 const MAX_CORPUS: u64 = 64 << 20;
 
-/// A catalogue as text, and where it came from.
+/// A catalogue as text, with its origin.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Its file; `None` for the shipped one.
     pub path: Option<PathBuf>,
-    /// What is written there.
+    /// Its content.
     pub text: Cow<'static, str>,
 }
 
 impl Source {
-    /// The workspace's own contracts, else the shipped ones.
+    /// Returns the workspace's own contracts, else the shipped ones.
     ///
     /// # Errors
-    /// There is a file and it cannot be read.
+    /// The file exists and cannot be read.
     pub fn of(workspace: &Workspace) -> Result<Self, FileError> {
         let path = workspace.contracts_path();
         if path.symlink_metadata().is_ok() {
@@ -48,7 +48,7 @@ impl Source {
         })
     }
 
-    /// The contracts in a file.
+    /// Reads the contracts in a file.
     ///
     /// # Errors
     /// It cannot be read.
@@ -61,20 +61,20 @@ impl Source {
         })
     }
 
-    /// All contracts.
+    /// Parses all contracts.
     #[must_use]
     pub fn contracts(&self) -> Contracts {
         Contracts::parse(&self.text)
     }
 
-    /// One tool's contract as it is written; nothing when it has none.
+    /// Returns one tool's contract as written, if it has one.
     #[must_use]
     pub fn written(&self, tool: &str) -> Option<Value> {
         let mut all: Value = serde_json::from_str(&self.text).ok()?;
         all.get_mut(tool).map(Value::take)
     }
 
-    /// The contract of one tool, for a single call.
+    /// Returns the contract of one tool, for a single call.
     #[must_use]
     pub fn contract_of(&self, tool: &str) -> Contracts {
         match (&self.path, shipped_entry(tool)) {
@@ -84,7 +84,7 @@ impl Source {
         }
     }
 
-    /// Returns what the contract of its tool says to a call, as one sentence.
+    /// Returns the findings of the tool's contract about a call, as one sentence.
     #[must_use]
     pub fn advice(&self, call: &Call<'_>, schemas: &dyn Schemas) -> Option<String> {
         let world = World {
@@ -100,23 +100,22 @@ impl Source {
     }
 }
 
-/// Returns the entry of a tool in the shipped contracts, by their layout: parsing all of them costs a tenth of a call.
+/// Returns the entry of a tool in the shipped contracts, found by their layout: parsing all of them takes a tenth of a
+/// call.
 fn shipped_entry(tool: &str) -> Option<&'static str> {
     let start = SHIPPED.find(&format!("\n  \"{tool}\": {{"))?;
     let rest = SHIPPED.get(start..)?;
     rest.get(..rest.find("\n  }")? + 4)
 }
 
-/// A call that is known to be right. Also in the words of a hook's event.
+/// A call that is known to be correct. Field names of hook events are accepted too.
 #[derive(Clone, Debug, Deserialize)]
 pub struct KnownGood {
-    /// The tool.
     #[serde(alias = "tool_name")]
     pub tool: String,
-    /// Its arguments.
     #[serde(alias = "tool_input", default)]
     pub input: Value,
-    /// Where it ran.
+    /// Its working directory.
     pub cwd: Option<String>,
 }
 
@@ -125,20 +124,19 @@ pub struct KnownGood {
 pub struct Flagged {
     /// Its line, from 1.
     pub line: usize,
-    /// Its tool.
     pub tool: String,
-    /// Why.
+    /// Findings.
     pub notes: Vec<Note>,
 }
 
-/// What contracts say to calls that are known to be right.
+/// Findings of contracts about calls that are known to be correct.
 #[derive(Clone, Debug, Default)]
 pub struct Trial {
-    /// How many calls there were.
+    /// Number of calls.
     pub calls: usize,
-    /// How many of them have a tool without a contract.
+    /// Number of calls whose tool has no contract.
     pub unchecked: usize,
-    /// Those that would be flagged.
+    /// Calls that would be flagged.
     pub flagged: Vec<Flagged>,
 }
 
@@ -149,22 +147,22 @@ pub enum CorpusError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A line is no call.
+    /// A line is not a call.
     #[error("line {line} of `{}` is no call: {why}", path.display())]
     Line {
         /// The corpus.
         path: PathBuf,
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// What the parser said.
+        /// Message of the parser.
         why: String,
     },
 }
 
-/// Holds known-good calls against contracts. Files of this machine play no part: the calls were made elsewhere.
+/// Checks known-good calls against contracts. Files of this machine are not read: the calls were made elsewhere.
 ///
 /// # Errors
-/// The corpus cannot be read, or a line of it is no call.
+/// The corpus cannot be read, or a line of it is not a call.
 pub fn try_corpus(
     contracts: &Contracts,
     path: &Path,
@@ -179,7 +177,7 @@ pub fn try_corpus(
         let line = index + 1;
         let call: KnownGood = serde_json::from_slice(text).map_err(|error| {
             let why = error.to_string();
-            // Its own line is always the first; ours is the one to look at.
+            // The parser sees one line, so its line number is always 1; ours is the useful one.
             let why = why.split(" at line ").next().unwrap_or_default().to_owned();
             let path = path.to_owned();
             CorpusError::Line { path, line, why }

@@ -1,9 +1,11 @@
 //! `roleos hook`: one event of an agent in, one answer out, and a line in the session's journal.
 //!
-//! [`desk`] is what the workspace has set, [`tool`] a call that is judged, [`notes`] everything else that is written
-//! down, [`around`] what is done with the working tree, [`effects`] what is done about changes of protected files, [`execution`] a program that is judged when it is about to begin, [`ceiling`] who else may be asked, [`unknown_cost`] when a cost budget cannot hold, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
+//! [`desk`] holds the settings of the workspace, [`tool`] decides calls, [`notes`] records all other events, [`around`]
+//! saves and restores the working tree, [`effects`] handles changes of protected files, [`execution`] decides about a
+//! program that is about to begin, [`ceiling`] asks for a second opinion, [`unknown_cost`] reports cost budgets that
+//! cannot be enforced, [`words`] formats refusals. The verdict itself is [`oversight::decide()`].
 //!
-//! Where the gate is on or a mode governs, whatever goes wrong blocks and says why. Where neither is, nothing does.
+//! If the gate is on or a mode is in force, every failure blocks, with the reason. Otherwise no failure blocks.
 
 mod around;
 mod ceiling;
@@ -44,31 +46,30 @@ pub use execution::{Bench, Ruled};
 /// Longest event that is read; the result of a tool can be long.
 pub const MAX_EVENT: u64 = 32 * 1024 * 1024;
 
-/// One question of an agent.
+/// One event to answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Who asks.
     pub agent: Agent,
-    /// The event, as it came.
+    /// The event, as received.
     pub event: &'a [u8],
-    /// The event's name, where the agent does not put it into the event.
+    /// The event's name, if the agent does not put it into the event.
     pub named: Option<&'a str>,
     /// The workspace root that the installed hook carries.
     pub root: Option<&'a Path>,
-    /// The variables.
+    /// The environment variables.
     pub environment: &'a Environment,
-    /// Our own version.
+    /// Version of Role OS.
     pub version: &'a str,
 }
 
-/// Nobody has given up yet.
+/// No timeout has occurred yet.
 const RUNNING: u8 = 0;
-/// The answer is being written down; giving up now would contradict the journal.
+/// The answer is being recorded; a timeout now would contradict the journal.
 const COMMITTING: u8 = 1;
-/// Somebody has answered in our place.
+/// The watchdog has answered instead.
 const EXPIRED: u8 = 2;
 
-/// How far an answer has come, for whoever watches over it: should it never come, what must be said in its place?
+/// Progress of an answer, for its watchdog: if the answer never comes, it determines the reply.
 #[derive(Debug)]
 pub struct Progress {
     stage: AtomicU8,
@@ -82,7 +83,7 @@ impl Default for Progress {
     fn default() -> Self {
         Self {
             stage: AtomicU8::new(RUNNING),
-            // Until the contrary is known.
+            // Until proved otherwise.
             closed: AtomicBool::new(true),
             refusable: AtomicBool::new(true),
             seal: OnceLock::new(),
@@ -91,13 +92,13 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Takes the right to answer away; `false` when the answer is already being written down.
+    /// Revokes the right to answer; returns `false` if the answer is already being recorded.
     #[must_use]
     pub fn expire(&self) -> bool {
         self.move_to(EXPIRED)
     }
 
-    /// Claims the right to answer; `false` when it is too late.
+    /// Claims the right to answer; returns `false` if it is too late.
     fn claim(&self) -> bool {
         self.move_to(COMMITTING)
     }
@@ -106,12 +107,12 @@ impl Progress {
         let moved = self
             .stage
             .compare_exchange(RUNNING, stage, Ordering::SeqCst, Ordering::SeqCst);
-        // Claimed twice is claimed: one event can need two commits.
+        // A second claim succeeds: one event can need two commits.
         moved.is_ok() || moved == Err(stage)
     }
 
-    /// The workspace in which a session has begun or ended, so that what is over can be sealed once the agent has its
-    /// answer.
+    /// Returns the workspace in which a session has begun or ended, so that finished sessions can be sealed once the
+    /// agent has its answer.
     #[must_use]
     pub fn to_seal(&self) -> Option<&Workspace> {
         self.seal.get()
@@ -124,7 +125,7 @@ impl Progress {
     }
 }
 
-/// Answers one event. Never fails: what went wrong is in the answer. `ceiling` is asked about calls that may proceed.
+/// Answers one event. Never fails: errors are in the answer. `ceiling` is asked about calls that may proceed.
 #[must_use]
 pub fn answer(request: &Request<'_>, progress: &Progress, ceiling: Option<Ceiling<'_>>) -> Reply {
     let dialect = request.agent.dialect();
@@ -149,7 +150,7 @@ pub fn answer(request: &Request<'_>, progress: &Progress, ceiling: Option<Ceilin
     dialect.reply_with(&event, &given, note.as_deref())
 }
 
-/// Answers one event in a workspace, with what has to be told beside the answer.
+/// Answers one event in a workspace, with notes beside the answer.
 fn respond(
     request: &Request<'_>,
     found: Desk<'_>,
@@ -157,7 +158,7 @@ fn respond(
     progress: &Progress,
     ceiling: Option<Ceiling<'_>>,
 ) -> (Answer, Option<String>) {
-    // A change of settings is judged as it was found, before it is taken back.
+    // A change of settings is decided as found, before it is reverted.
     let is_change = event.kind == Kind::ConfigChange && !found.is_foreign();
     let refused = is_change.then(|| notes::write(&found, event, progress));
     let note = match effects::look(&found, event) {
@@ -167,7 +168,7 @@ fn respond(
             None => Some(format!("roleos: {}", said(&error))),
         },
     };
-    // The settings can be among what was put back.
+    // The settings may be among the restored files.
     let desk = match note.is_some() || found.unreadable.is_some() {
         true => Desk::open(request).unwrap_or(found),
         false => found,
@@ -181,7 +182,7 @@ fn respond(
     }
     let desk = &desk;
     if matches!(event.kind, Kind::SessionStart | Kind::SessionEnd) {
-        // Set once, for there is one event.
+        // Set once, since there is one event.
         progress
             .seal
             .set(desk.workspace.clone())
@@ -210,7 +211,7 @@ fn respond(
     }
 }
 
-/// Reports that a session, which an event names, runs its commands under supervision. What fails proves nothing.
+/// Reports that the session of an event runs its commands under supervision. A failed report proves nothing.
 pub fn prove(event: &[u8], root: Option<&Path>, environment: &Environment) {
     let event: Value = serde_json::from_slice(event).unwrap_or_default();
     let session = event.get("session_id").and_then(Value::as_str);
@@ -219,13 +220,13 @@ pub fn prove(event: &[u8], root: Option<&Path>, environment: &Environment) {
     }
 }
 
-/// Returns the answer when there can be none: a refusal where the gate is on, or may be.
+/// Returns the answer if there can be no decision: a refusal if the gate is on, or may be.
 #[must_use]
 pub fn failed(agent: Agent, why: &str, progress: &Progress) -> Reply {
     failure(agent, why, progress.blocks())
 }
 
-/// Returns the answer to a call that cannot be judged.
+/// Returns the answer to a call that cannot be decided.
 #[must_use]
 pub fn failure(agent: Agent, why: &str, blocks: bool) -> Reply {
     let event = Event {

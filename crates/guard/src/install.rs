@@ -1,7 +1,7 @@
-//! Setting up a repository: hooks in the agents' settings and in git, starter files, and taking them out again.
+//! Sets up a repository: hooks in the agents' settings and in git, and starter files. Removes them as well.
 //!
-//! Everything is planned first as whole files, before and after; a plan can be shown, or carried out. A file that
-//! cannot be understood stops the plan, and nothing is written then.
+//! Everything is planned first as whole files, before and after; a plan can be shown or executed. A file that cannot be
+//! parsed stops the plan, and nothing is written then.
 
 pub mod git_hook;
 mod layout;
@@ -36,83 +36,83 @@ use self::settings::Settings;
 use base::insertion;
 use base::installed::{self, Installed};
 
-/// One file before and after.
+/// Change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The file.
     pub path: PathBuf,
-    /// What it holds; `None` when there is none.
+    /// Its content before; `None` if it does not exist.
     pub before: Option<Vec<u8>>,
-    /// What it will hold; `None` when there will be none.
+    /// Its content after; `None` if it is removed.
     pub after: Option<Vec<u8>>,
     /// Its permissions.
     pub mode: Mode,
-    /// What it is, for people.
+    /// Description for people.
     pub what: String,
 }
 
 /// Permissions of a file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// As they are; 0644 for a new file.
+    /// Unchanged; 0644 for a new file.
     Plain,
-    /// Exactly these.
+    /// Exactly these permissions.
     Like(u32),
-    /// A symbolic link; what the file "holds" is where it leads.
+    /// A symbolic link; the content is its target.
     Link,
 }
 
-/// What would be done.
+/// The planned changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The files, in the order in which they are written.
+    /// The files, in the order of writing.
     pub changes: Vec<Change>,
-    /// Whether keys are missing that have to be made.
+    /// Set if missing keys have to be created.
     pub keys: bool,
-    /// What a person should know.
+    /// Notes for people.
     pub notes: Vec<String>,
-    /// Whether the workspace counts as initialised afterwards; `None` leaves that as it is.
+    /// New initialised state of the workspace; `None` leaves it unchanged.
     pub initialises: Option<bool>,
     /// A link beside the program by which it supervises an agent's commands, and the program. It stays when hooks are
-    /// taken out: other repositories use it as well.
+    /// removed: other repositories use it as well.
     pub link: Option<(PathBuf, PathBuf)>,
 }
 
-/// Why a repository could not be set up.
+/// Error of setting up a repository.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
-    /// A file.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A key.
+    /// A key failed.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// Settings that cannot be understood.
+    /// Settings that cannot be parsed.
     #[error("cannot change `{}`: {why}", path.display())]
     Settings {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// Location and message.
         why: String,
     },
     /// Only root may do this.
     #[error("cannot install for the whole machine without being root")]
     NotRoot,
-    /// A program that others could replace.
+    /// A program that other users could replace.
     #[error("cannot install `{}` for the whole machine: {why}", path.display())]
     NotOwned {
         /// The file.
         path: PathBuf,
-        /// Who could change it.
+        /// The user who could change it.
         why: String,
     },
 }
 
-/// What sets up this workspace for these agents, of which those that are `managed` have their hook from the machine.
+/// Plans the setup of this workspace for these agents; `managed` ones have their hook from the machine.
 ///
 /// # Errors
-/// A file cannot be read or understood. Nothing has been written.
+/// A file cannot be read or parsed. Nothing has been written.
 pub fn plan(
     workspace: &Workspace,
     agents: &[Agent],
@@ -170,7 +170,7 @@ pub fn plan(
                 .to_owned(),
         ),
     }
-    // The record comes first: what it knows and nobody has done yet does no harm.
+    // The record comes first: entries that are not carried out yet do no harm.
     plan.changes.extend(record_change(workspace, &record)?);
     plan.changes.extend(settings);
     if git::top_level(root).is_ok() {
@@ -179,7 +179,7 @@ pub fn plan(
     Ok(plan)
 }
 
-/// Names the files that were there before and would need a confirmation in an initialised workspace.
+/// Returns notes about existing files that would need a confirmation in an initialised workspace.
 fn unconfirmed_notes(workspace: &Workspace) -> Result<Vec<String>, FileError> {
     let found = review::candidates(workspace, &Environment::default())?;
     let is_foreign = |one: &&Candidate| match one.subject {
@@ -207,14 +207,14 @@ fn tracked(root: &Path, path: &Path) -> String {
     )
 }
 
-/// How Codex is told to run the hook.
+/// Note about the way Codex accepts a hook.
 const CODEX_TRUST: &str = "Codex runs a hook only after you trusted it: start `codex` here, open `/hooks`, review the \
                            entries of Role OS and trust them; `roleos doctor` shows whether you have";
 
-/// What takes the hooks of these agents out again. Keys, settings of ours, journals and evidence stay.
+/// Plans the removal of these agents' hooks. Keys, our settings, journals and evidence stay.
 ///
 /// # Errors
-/// A file cannot be read or understood. Nothing has been written.
+/// A file cannot be read or parsed. Nothing has been written.
 pub fn plan_removal(workspace: &Workspace, agents: &[Agent]) -> Result<Plan, InstallError> {
     let root = workspace.root();
     let mut plan = Plan::default();
@@ -242,7 +242,7 @@ pub fn plan_removal(workspace: &Workspace, agents: &[Agent]) -> Result<Plan, Ins
     Ok(plan)
 }
 
-/// The agents whose settings hold an entry of ours. Files that cannot be understood hold none.
+/// Returns the agents whose settings hold one of our entries. Unparsable files hold none.
 #[must_use]
 pub fn installed(workspace: &Workspace) -> Vec<Agent> {
     let has_ours = |agent: &Agent| {
@@ -256,12 +256,12 @@ pub fn installed(workspace: &Workspace) -> Vec<Agent> {
     Agent::ALL.into_iter().filter(has_ours).collect()
 }
 
-/// Carries a plan out.
+/// Executes a plan.
 ///
 /// # Errors
-/// A file or key cannot be written. What was written before stays, and the same command finishes the work.
+/// A file or key cannot be written. Earlier writes stay, and the same command finishes the work.
 pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError> {
-    // In a workspace that was set up before, a record that is gone is not for an agent to make again.
+    // In a workspace that was set up before, an agent must not recreate a missing record.
     let creates = !Installed::exists(workspace) || agents_above::find().is_none();
     if plan.keys {
         keys::create_missing(workspace)?;
@@ -294,14 +294,14 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
         trust::uninitialise(workspace)?;
     }
     if !plan.changes.is_empty() {
-        // What was written now is what the first session compares with.
+        // The first session compares with the files written now.
         let environment = &Environment::default();
         Protected::now(workspace, environment).look(&Occasion::setting_up(creates))?;
     }
     Ok(())
 }
 
-/// Confirms the settings that are about to be written, where they are new or were confirmed before.
+/// Confirms the settings that are about to be written, if they are new or were confirmed before.
 fn confirm_starters(workspace: &Workspace, changes: &[Change]) -> Result<(), InstallError> {
     let path = workspace.config_path();
     let change = changes.iter().find(|change| change.path == path);
@@ -316,7 +316,7 @@ fn confirm_starters(workspace: &Workspace, changes: &[Change]) -> Result<(), Ins
         return Ok(());
     }
     let place = approval_key::Place::of(workspace);
-    // With a passphrase or a key of the machine, only `roleos trust` can sign.
+    // With a passphrase or a machine key, only `roleos trust` can sign.
     let key = match place.is_sealed() {
         Ok(false) => place.signing_key(None).ok(),
         _ => None,
@@ -347,22 +347,22 @@ fn write(change: &Change) -> Result<(), FileError> {
     }
 }
 
-/// Makes a link in one step, in place of what is there.
+/// Creates a link atomically, in place of an existing one.
 fn link(path: &Path, target: &Path) -> Result<(), FileError> {
     let beside = path.with_file_name(format!(".roleos-{}-link", std::process::id()));
     let made = symlink(target, &beside).and_then(|()| fs::rename(&beside, path));
     made.map_err(|source| {
-        // It may never have been made.
+        // It may not exist.
         fs::remove_file(&beside).ok();
         FileError::new(files::Action::Write, path, source)
     })
 }
 
-/// Directories that were made for a file go with it.
+/// Removes directories that were created for a file and are empty now.
 fn remove_empty_above(path: &Path, root: &Path) {
     for folder in path.ancestors().skip(1) {
         let inside = folder.starts_with(root) && folder != root;
-        // One that is not empty stays, and so do all above it.
+        // A directory that is not empty stays, and so do all above it.
         if !inside || folder.starts_with(root.join(".git")) || fs::remove_dir(folder).is_err() {
             return;
         }
@@ -373,7 +373,7 @@ fn keys_are_missing(workspace: &Workspace) -> Result<bool, KeyError> {
     let store = keys::KeyStore::open(workspace)?;
     let signing = store.hmac().is_some() && store.signing().is_some();
     let approval = match approval_key::verifying_key(workspace) {
-        // It is there, and only a person can confirm or replace it.
+        // It exists, and only a person can confirm or replace it.
         Err(KeyError::Unconfirmed { .. }) => true,
         key => key?.is_some(),
     };
@@ -392,7 +392,7 @@ fn record_change(workspace: &Workspace, record: &Installed) -> Result<Option<Cha
     }))
 }
 
-/// Settings with a path of this machine are for this clone only, so this clone ignores them.
+/// Excludes settings with a path of this machine in this clone only.
 fn exclude(
     workspace: &Workspace,
     agents: &[Agent],
@@ -417,7 +417,7 @@ fn exclude(
     }
     let before = installed::read_text(&path)?;
     let now = before.clone().unwrap_or_default();
-    // What was added for another agent is taken back and added again with this one's.
+    // The lines added for another agent are removed and added again with this one's.
     let known = record.of(&path).cloned();
     let base = match record.before(&path, &now) {
         Some(base) => base.unwrap_or_default(),
@@ -447,7 +447,7 @@ fn exclude(
     }))
 }
 
-/// Hooks that lie among the files of the working tree, as husky's do.
+/// Returns hooks among the files of the working tree, such as those of husky.
 fn hooks_in_tree(place: &Place) -> Vec<PathBuf> {
     match place {
         Place::Here(hooks) if !hooks.iter().any(|part| part == ".git") => {
@@ -488,7 +488,7 @@ fn unexclude(root: &Path, record: &mut Installed) -> Result<Option<Change>, Inst
     }))
 }
 
-/// A path as people write it.
+/// Returns a path as shown to people.
 #[must_use]
 pub fn shown(root: &Path, path: &Path) -> String {
     path.strip_prefix(root)

@@ -1,9 +1,9 @@
-//! The guard at work: what coding agents ask, what is answered, and what is installed for that.
+//! The guard: events of coding agents, answers to them, and the installation of hooks.
 //!
-//! [`agents`] speaks each agent's protocol; [`hook`] answers one event; [`lookup`] and [`contracts`] gather the
-//! facts for it; [`approvals`] holds refused acts and a person's yes; [`protected`] restores protected files;
-//! [`supervision`] judges what is really executed; [`second_seam`] is git's pre-push hook; [`install`] puts hooks into a
-//! repository; [`rehearsal`] decides recorded sessions again.
+//! [`agents`] implements each agent's protocol; [`hook`] answers one event; [`lookup`] and [`contracts`] gather the
+//! facts for it; [`approvals`] stores refused acts and approvals of a person; [`protected`] restores protected files;
+//! [`supervision`] decides about programs that are really executed; [`second_seam`] is git's pre-push hook; [`install`]
+//! installs hooks in a repository; [`rehearsal`] decides recorded sessions again.
 //!
 //! The decision itself is `oversight::decide`. No network, no terminal.
 

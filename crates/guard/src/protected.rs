@@ -1,12 +1,12 @@
-//! Keeps protected files as they were before an agent's tool call.
+//! Keeps protected files unchanged across an agent's tool calls.
 //!
 //! The guard of `oversight` refuses writers that it can read. This module watches the effect instead, with one rule for
-//! all writers: the bytes of a protected file after a tool call are the bytes before it, unless `roleos` wrote them or a
-//! person approved that act. Between calls a person may edit the files; only what takes our hook out or switches hooks
-//! off is put back then.
+//! all writers: the bytes of a protected file after a tool call are the bytes before it, unless `roleos` wrote them or
+//! a person approved that act. Between calls a person may edit the files; only changes that remove our hook or switch
+//! hooks off are reverted then.
 //!
-//! [`list`] names the files, [`content`] reads what stands at a path, [`store`] is what is known of them in the trust store,
-//! [`rules`] decides about a change, [`restore`] takes it back, [`refs`] does both for the snapshots in git.
+//! [`list`] names the files, [`content`] reads a path, [`store`] keeps their state in the trust store, [`rules`]
+//! decides about a change, [`restore`] reverts it, [`refs`] does both for the snapshots in git.
 
 mod content;
 mod list;
@@ -34,50 +34,47 @@ use self::store::{Entry, Record, Running, Store};
 
 pub use self::store::Undone;
 
-/// How long before a look `roleos` may have written a file when no call is known to run.
+/// Time before a check in which `roleos` may have written a file if no call is known to run.
 const RECENT_NS: u64 = 600_000_000_000;
 
-/// The files of one workspace, at one moment.
+/// The protected files of one workspace, at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Protected<'a> {
-    /// The workspace.
     pub workspace: &'a Workspace,
-    /// The variables: another settings file may be named there.
+    /// The environment variables, which may name another settings file.
     pub environment: &'a Environment,
-    /// The time.
+    /// The current time.
     pub now_ns: u64,
 }
 
-/// A call as far as it matters here.
+/// The relevant parts of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// The session.
     pub session: &'a str,
     /// The agent's name for the call; may be empty.
     pub id: &'a str,
-    /// The tool.
     pub tool: &'a str,
-    /// The command, where the tool is a shell.
+    /// The command, if the tool is a shell.
     pub command: &'a str,
 }
 
-/// Why the files are looked at.
+/// Reason for a check of the files.
 #[derive(Clone, Copy, Debug)]
 pub struct Occasion<'a> {
     /// The session in which this happens.
     pub session: &'a str,
     /// The call that has just ended.
     pub ended: Option<Call<'a>>,
-    /// A session begins: paths that are not fixed are searched for.
+    /// Set if a session begins: paths that are not fixed are searched then.
     pub begins: bool,
-    /// The gate is on or a mode governs, as far as the settings tell now.
+    /// Set if the gate is on or a mode is in force, according to the current settings.
     pub is_guarded: bool,
-    /// A person sets the workspace up, so that there need not be a record yet.
+    /// Set if a person sets up the workspace, so that a record need not exist yet.
     pub creates: bool,
 }
 
 impl Occasion<'_> {
-    /// Returns the moment when a workspace is set up. `creates`: there need not be a record yet.
+    /// Returns the occasion of a workspace's setup. With `creates`, a record need not exist yet.
     #[must_use]
     pub fn setting_up(creates: bool) -> Self {
         Self {
@@ -101,10 +98,10 @@ impl<'a> Protected<'a> {
         }
     }
 
-    /// Compares all files with how they were, takes back what must not have changed, and returns what was taken back.
+    /// Compares all files with their recorded state, reverts forbidden changes, and returns the reverted files.
     ///
     /// # Errors
-    /// The trust store cannot be read or written, or its record is damaged, or is gone although the workspace was
+    /// The trust store cannot be read or written, or its record is damaged, or is missing although the workspace was
     /// initialised.
     pub fn look(&self, occasion: &Occasion<'_>) -> Result<Vec<RestoredFile>, FileError> {
         let mut lost = self.lost_store(Store::is_lost(self.workspace));
@@ -150,7 +147,7 @@ impl<'a> Protected<'a> {
             ..
         } = pass;
         record.root = self.workspace.root().to_string_lossy().into_owned();
-        // What was just put back may be what the settings say.
+        // The settings may be among the restored files.
         record.is_guarded = occasion.is_guarded || !restored.is_empty();
         if record != before {
             store.write(&mut record)?;
@@ -158,7 +155,7 @@ impl<'a> Protected<'a> {
         Ok(restored)
     }
 
-    /// Returns `true` if the gate was on when the files were last looked at, whatever the settings say now.
+    /// Returns `true` if the gate was on at the last check, regardless of the current settings.
     #[must_use]
     pub fn was_guarded(&self) -> bool {
         let record = match Store::existing(self.workspace) {
@@ -166,13 +163,13 @@ impl<'a> Protected<'a> {
             Ok(None) => Ok(None),
             Err(error) => Err(error),
         };
-        // A record that cannot be read may be the one that says so.
+        // An unreadable record may be one with the gate on.
         record.map_or(true, |record| {
             record.is_some_and(|record| record.is_guarded)
         })
     }
 
-    /// Says that the trust store was gone or changed, if it was, and was put back from its copy.
+    /// Reports that the trust store was missing or changed and was restored from its copy.
     fn lost_store(&self, is_lost: bool) -> Vec<RestoredFile> {
         let lost = self.workspace.state().filter(|_| is_lost);
         let lost = lost.map(|state| RestoredFile {
@@ -186,15 +183,15 @@ impl<'a> Protected<'a> {
         lost.into_iter().collect()
     }
 
-    /// Returns `true` if `roleos init` put something into files of this very folder: in a copy of a workspace the paths
-    /// are those of the original.
+    /// Returns `true` if `roleos init` changed files of this very folder: in a copy of a workspace, the paths are those
+    /// of the original.
     fn is_installed_here(&self) -> bool {
         let root = self.workspace.root();
         let installed = Installed::read(self.workspace);
         installed.paths().any(|path| path.starts_with(root))
     }
 
-    /// Notes that a call was let through. `question` is what a person is asked before it runs, if something is.
+    /// Records that a call was allowed. `question` is the question to a person before it runs, if there is one.
     ///
     /// # Errors
     /// The trust store cannot be written.
@@ -229,7 +226,7 @@ impl<'a> Protected<'a> {
         Ok(())
     }
 
-    /// Returns the changes that were taken back and not settled by a person, oldest first.
+    /// Returns the changes that were reverted and not settled by a person, oldest first.
     ///
     /// # Errors
     /// The trust store cannot be read, or its record is damaged.
@@ -239,7 +236,7 @@ impl<'a> Protected<'a> {
         Ok(record.map(|record| record.undone).unwrap_or_default())
     }
 
-    /// Returns the changes that no session was told of yet, and notes that one is.
+    /// Returns the changes that were not reported to a session yet, and marks them as reported.
     ///
     /// # Errors
     /// The trust store cannot be read or written.
@@ -257,10 +254,10 @@ impl<'a> Protected<'a> {
         Ok(untold)
     }
 
-    /// Settles a change that was taken back. With `take`, the file gets the content that was taken out.
+    /// Settles a reverted change. With `take`, the file gets the reverted content.
     ///
     /// # Errors
-    /// The content is not kept any more, or a file cannot be written.
+    /// The content is no longer kept, or a file cannot be written.
     pub fn settle(&self, undone: &Undone, take: bool) -> Result<(), FileError> {
         let path = Path::new(&undone.path);
         if take {
@@ -275,7 +272,7 @@ impl<'a> Protected<'a> {
         })
     }
 
-    /// Accepts all files as they are now, for a person who was shown them.
+    /// Accepts all files as they are now, after they were shown to a person.
     ///
     /// # Errors
     /// The trust store cannot be written.
@@ -309,7 +306,7 @@ impl<'a> Protected<'a> {
         store.write(&mut record)
     }
 
-    /// Returns `true` if every path has the facts that it had.
+    /// Returns `true` if the facts of every path are unchanged.
     fn is_unchanged(&self, record: &Record, fixed: &[Item]) -> bool {
         let is_same = |path: &Path, entry: &Entry| {
             entry.facts.is_some() && facts_at(path, self.now_ns) == entry.facts
@@ -327,10 +324,10 @@ impl<'a> Protected<'a> {
             && record.refs.is_unchanged(self.now_ns)
     }
 
-    /// Returns the calls that may have changed something since the last look.
+    /// Returns the calls that may have changed something since the last check.
     fn calls(&self, store: &Store, occasion: &Occasion<'_>, was_lost: bool) -> Vec<Running> {
         let mut calls = store.calls(self.now_ns);
-        // A store that was removed does not know the calls any more.
+        // A store that was removed no longer knows the calls.
         let unknown = Call {
             session: occasion.session,
             id: "",
@@ -361,7 +358,7 @@ impl<'a> Protected<'a> {
     }
 }
 
-/// The name of a path in the record.
+/// Returns the name of a path in the record.
 fn key(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

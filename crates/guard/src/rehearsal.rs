@@ -1,4 +1,4 @@
-//! Decides again about the calls of recorded sessions, by other settings. Reads journals and files; changes nothing.
+//! Decides the calls of recorded sessions again, with other settings. Reads journals and files; changes nothing.
 
 use jiff::Timestamp;
 use oversight::governance::{Governance, Spent};
@@ -16,56 +16,53 @@ use evidence::journal::read::{Session, journals};
 use evidence::journal::record::{self, Line, Record};
 use lookup::Disk;
 
-/// What is tried.
+/// Settings and scope of a rehearsal.
 #[derive(Debug)]
 pub struct Rehearsal<'a> {
-    /// Whose sessions.
+    /// Workspace with the sessions.
     pub workspace: &'a Workspace,
-    /// The variables of this process.
+    /// Environment variables of this process.
     pub environment: &'a Environment,
     /// The settings to try.
     pub oversight: &'a Oversight,
-    /// Whether the gate is on.
+    /// Set if the gate is on.
     pub gate: bool,
-    /// What is granted.
     pub grants: Grants,
-    /// Calls before that are left out.
+    /// Earliest time of calls that count.
     pub since_ns: u64,
 }
 
-/// What came of it.
+/// Result of a rehearsal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Result {
     /// Calls that were decided again.
     pub calls: u64,
-    /// Calls whose arguments were not kept whole.
+    /// Calls whose arguments were not kept as a whole.
     pub skipped: u64,
-    /// Calls whose verdict would be another.
+    /// Calls with another verdict.
     pub changed: Vec<Changed>,
 }
 
 /// A call with another verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// The session.
     pub session: String,
     /// Number of the line in its journal.
     pub seq: u64,
-    /// When.
+    /// Time of the call.
     pub time_ns: u64,
-    /// The tool.
     pub tool: String,
     /// The command, or the arguments.
     pub text: String,
-    /// The verdict that was given.
+    /// The recorded verdict.
     pub before: String,
-    /// The verdict that would be.
+    /// The new verdict.
     pub after: &'static str,
-    /// Why it would be.
+    /// Reasons of the new verdict.
     pub reasons: Vec<String>,
 }
 
-/// Decides again.
+/// Decides the calls again.
 ///
 /// # Errors
 /// A journal cannot be read.
@@ -149,7 +146,7 @@ impl<'a> Stage<'a> {
             Verdict::Ask if self.is_refusal(line, unattended) => Verdict::Deny,
             verdict => verdict,
         };
-        // Advice is no difference in what may run, and contracts are not rehearsed.
+        // Advice does not change what may run, and contracts are not rehearsed.
         let kind = |verdict: &str| match verdict {
             "advise" => "allow".to_owned(),
             other => other.to_owned(),
@@ -166,7 +163,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Whether a question would be a refusal, as nobody could have answered it.
+    /// Returns `true` if a question would be a refusal, because no person could have answered it.
     fn is_refusal(&self, line: &Line, unattended: bool) -> bool {
         let event = Event {
             kind: Kind::BeforeTool,

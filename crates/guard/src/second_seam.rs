@@ -1,8 +1,9 @@
-//! Git's `pre-push` hook as the second seam: a push from inside a test or a script is seen here as well.
+//! Git's `pre-push` hook as the second checkpoint: a push from inside a test or a script is seen here as well.
 //!
-//! A person's own push is never judged, and a dry one sends nothing. A push that the hook or the supervisor has just let
-//! through passes once, without a second use of its grant or approval; it was noted by [`note`] or [`note_again`]. Every
-//! other push is put to the same gate as a tool call: that something above was supervised says nothing about this push.
+//! A person's own push is never checked, and a dry run sends nothing. A push that the hook or the supervisor has just
+//! allowed passes once, without a second use of its grant or approval; it was noted by [`note`] or [`note_again`].
+//! Every other push goes through the same gate as a tool call: supervision of a parent process proves nothing about
+//! this push.
 
 use std::path::Path;
 
@@ -25,23 +26,23 @@ use base::git;
 use base::repository::State;
 use base::workspace::Workspace;
 
-/// The action that this seam is about.
+/// The action of this checkpoint.
 const PUSH: &str = "git:push";
 
-/// A push that was let through and has not happened yet.
+/// An allowed push that has not happened yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Noted {
-    /// The words behind `git`.
+    /// The words after `git`.
     words: Vec<String>,
-    /// The call was this push and nothing else, so the repository must be as it was.
+    /// Set if the call was this push alone, so that the repository must be unchanged.
     alone: bool,
     repository: State,
 }
 
-/// Remembers the pushes of a call that was let through.
+/// Records the pushes of an allowed call.
 ///
 /// # Errors
-/// They cannot be written down; each will be judged again.
+/// They cannot be recorded; each will be decided again.
 pub fn note(workspace: &Workspace, command: &str, facts: &[Fact]) -> Result<(), FileError> {
     let alone = !command.contains([';', '&', '|', '\n', '(', '`']);
     let_through::keep(
@@ -51,12 +52,12 @@ pub fn note(workspace: &Workspace, command: &str, facts: &[Fact]) -> Result<(), 
     )
 }
 
-/// Remembers the push of a program that begins now, in place of the note that the hook made of it.
+/// Records the push of a program that begins now, in place of the hook's note.
 pub(crate) fn note_again(workspace: &Workspace, facts: &[Fact]) {
     let pushes: Vec<Noted> = pushes(facts, true).collect();
     let words: Vec<Vec<String>> = pushes.iter().map(|push| push.words.clone()).collect();
     let is_old = |kept: &Kept| matches!(kept, Kept::Push(push) if words.contains(&push.words));
-    // A push that cannot be noted is judged again.
+    // A push that cannot be recorded is decided again.
     let_through::keep(
         workspace,
         pushes.into_iter().map(Kept::Push).collect(),
@@ -79,35 +80,32 @@ fn pushes(facts: &[Fact], alone: bool) -> impl Iterator<Item = Noted> {
     })
 }
 
-/// A word as it may be kept: the address of a remote can hold a token.
+/// Returns a word without secrets: the URL of a remote can hold a token.
 fn without_secret(word: &str) -> String {
     redact::text(word).text.into_owned()
 }
 
-/// What git tells its hook.
+/// The push that git describes to its hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Push {
-    /// Name of the remote, or its address where it has no name.
+    /// Name of the remote, or its URL if it has no name.
     pub remote: String,
-    /// Its address.
     pub url: String,
-    /// The refs.
     pub refs: Vec<PushedRef>,
 }
 
-/// One line of what git tells.
+/// One line of git's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushedRef {
-    /// What is pushed; `(delete)` when nothing is.
+    /// The pushed ref; `(delete)` for a deletion.
     pub local: String,
-    /// Its commit.
     pub commit: String,
-    /// Where to.
+    /// The ref on the remote.
     pub remote: String,
 }
 
 impl Push {
-    /// Reads what git hands over: arguments, and a line for each ref.
+    /// Parses git's arguments, and one line per ref.
     #[must_use]
     pub fn parse(remote: &str, url: &str, lines: &str) -> Self {
         let refs = lines.lines().filter_map(|line| {
@@ -126,7 +124,7 @@ impl Push {
         }
     }
 
-    /// The same as a command, for the gate and for the person who reads the refusal.
+    /// Returns the push as a command, for the gate and for the reader of a refusal.
     #[must_use]
     pub fn command(&self) -> String {
         let mut line = format!("git push {}", quoted(&self.remote));
@@ -143,20 +141,20 @@ impl Push {
     }
 }
 
-/// What the hook answers.
+/// Result of the hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// A person pushes, or the gate is off, or there is nothing to push.
     NotOurs,
-    /// The tool-call seam has just let it through.
+    /// The tool-call checkpoint has just allowed it.
     LetThrough,
-    /// The gate lets it through.
+    /// The gate allows it.
     Allowed,
-    /// It may not happen, and why.
+    /// It is refused, with the reason.
     Refused(String),
 }
 
-/// Judges a push. Below an agent, with the gate on, whatever goes wrong refuses it.
+/// Decides about a push. Below an agent, with the gate on, every failure refuses it.
 #[must_use]
 pub fn judge(
     workspace: &Workspace,
@@ -172,7 +170,7 @@ pub fn judge(
     judge_below(workspace, environment, above.as_ref(), push, version)
 }
 
-/// Returns `true` if neither an agent nor a supervisor of ours is above this process.
+/// Returns `true` if neither an agent nor our supervisor is above this process.
 #[must_use]
 pub fn is_of_person() -> bool {
     is_persons(agents_above::find().as_ref())
@@ -182,7 +180,7 @@ fn is_persons(above: Option<&AgentAbove>) -> bool {
     above.is_none() && !supervision::is_supervised()
 }
 
-/// Returns `true` if the git that started this hook sends nothing: it asks the hook for a dry push as well.
+/// Returns `true` if the git that started this hook sends nothing: it calls the hook for a dry run as well.
 fn is_dry() -> bool {
     let Some(words) = let_through::program_above("git") else {
         return false;
@@ -244,11 +242,11 @@ fn judge_below(
         version,
     };
     let reply = hook::answer(&request, &Progress::default(), None);
-    // Nobody can be asked here, so a question is a refusal.
+    // No person can be asked here, so a question is a refusal.
     match (reply.code, reply.otherwise) {
         (_, Some(text)) => Seen::Refused(text),
         (0, None) => {
-            // The gate noted the push that happens now: no other one may pass by it.
+            // The gate recorded the push that happens now: no other push may use the note.
             is_noted();
             Seen::Allowed
         }
@@ -256,7 +254,7 @@ fn judge_below(
     }
 }
 
-/// Whether a noted push is this one: same remote, same refs, and the repository as it was then.
+/// Returns `true` if a noted push is this one: same remote, same refs, and the repository unchanged.
 fn covers(noted: &Noted, push: &Push, now: &State, directory: &Path) -> bool {
     let then = &noted.repository;
     let unchanged = then.top == now.top && then.settings == now.settings && then.head == now.head;
@@ -272,14 +270,14 @@ fn covers(noted: &Noted, push: &Push, now: &State, directory: &Path) -> bool {
 /// Options of `git push` whose value is the next word.
 const WITH_VALUE: &[&str] = &["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
 
-/// What the words of `git push` name.
+/// Remote and refs in the words of `git push`.
 #[derive(Debug, Default)]
 struct Named<'a> {
     remote: Option<&'a str>,
     specs: Vec<&'a str>,
-    /// Beginnings of refs that are pushed without being named.
+    /// Prefixes of refs that are pushed without being named.
     kinds: Vec<&'static str>,
-    /// Nothing is pushed but these kinds.
+    /// Set if only these kinds are pushed.
     only_kinds: bool,
 }
 
@@ -312,7 +310,7 @@ impl<'a> Named<'a> {
         self.only_kinds |= only;
     }
 
-    /// Whether it pushes this ref.
+    /// Returns `true` if it pushes this ref.
     fn holds(&self, one: &PushedRef, branch: &str) -> bool {
         if self.kinds.iter().any(|kind| one.remote.starts_with(kind)) {
             return true;
@@ -334,7 +332,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Whether words of `git push` name this remote and these refs.
+/// Returns `true` if words of `git push` name this remote and these refs.
 fn names(words: &[String], push: &Push, now: &State) -> bool {
     let named = Named::of(words);
     let same_remote = named.remote.is_none_or(|remote| {

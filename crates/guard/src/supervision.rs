@@ -1,9 +1,11 @@
-//! Runs a command under supervision: every program that it or its descendants start is judged when it is about to begin.
+//! Runs a command under supervision: each program that it or its descendants start is decided when it is about to
+//! begin.
 //!
-//! [`rule`] decides, [`cover`] knows which executions belong to an act that was let through, [`let_through`] what the hook has let through, [`copies`] which files are one of
-//! the [`known`] programs under another name, by what [`elf`] reads of them, [`ruled_out`] which were found not to be.
-//! [`probe`] tells whether this machine allows it, [`proof`] whether a session's commands really are supervised,
-//! [`withheld`] which variables they do not get. The mechanism is the crate `supervise`; what is gated, granted and approved is [`crate::hook::Bench`].
+//! [`rule`] decides, [`cover`] knows the executions that belong to an allowed act, [`let_through`] the acts that the
+//! hook has allowed, [`copies`] the files that are [`known`] programs under another name, by the contents that [`elf`]
+//! reads, [`ruled_out`] those that are not. [`probe`] checks that this machine allows supervision, [`proof`] that a
+//! session's commands really are supervised, [`withheld`] removes variables with secrets. The mechanism is the crate
+//! `supervise`; gate, grants and approvals are in [`crate::hook::Bench`].
 
 pub(crate) mod copies;
 mod cover;
@@ -33,41 +35,41 @@ use rule::Rule;
 
 pub use supervise::{Error, end_by_signal, exit_now, set_alarm};
 
-/// The shell that runs texts.
+/// The shell that executes command strings.
 const SHELL: &str = "bash";
 
-/// An act that was refused.
+/// A refused act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The id by which a person may approve it.
+    /// Id for a person's approval.
     pub id: Option<String>,
     /// The gated actions.
     pub actions: Vec<String>,
     /// Its words.
     pub argv: Vec<String>,
-    /// What is said about it, in one line.
+    /// Message about it, in one line.
     #[serde(skip_serializing)]
     pub told: String,
 }
 
-/// What was seen of a command.
+/// Observations of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Programs that were about to begin.
+    /// Number of programs that were about to begin.
     pub execs: u64,
     /// Acts that were refused until the command ended.
     pub refused: Vec<Refusal>,
-    /// How what began was compared with what was judged: `ptrace` or `cmdline`.
+    /// Method of comparing the started program with the decided one: `ptrace` or `cmdline`.
     pub verification: &'static str,
-    /// The command's exit code, as a shell would tell it.
+    /// The command's exit code, as a shell would report it.
     pub exit: i32,
-    /// Another run above this one judges, and reports; here nothing was seen.
+    /// Set if a run above this one supervises and reports; nothing was observed here.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub nested: bool,
     /// The signal that ended it.
     #[serde(skip)]
     pub signal: Option<i32>,
-    /// Why it could not be started, as the system says it.
+    /// System error, if it could not be started.
     #[serde(skip)]
     pub not_started: Option<String>,
 }
@@ -75,14 +77,14 @@ pub struct Report {
 /// The command to run.
 #[derive(Clone, Debug)]
 pub enum Program {
-    /// A text for the shell.
+    /// A command string for the shell.
     Shell(OsString),
     /// A program with its arguments.
     Words(Vec<OsString>),
 }
 
-/// Runs a command and returns when it has ended; descendants may go on, and stay supervised. `told` gets each refusal as
-/// it happens.
+/// Runs a command and returns when it has ended; descendants may keep running, and stay supervised. `told` is called
+/// for each refusal as it happens.
 ///
 /// # Errors
 /// The command cannot be supervised, and was not started.
@@ -96,13 +98,13 @@ pub fn run(
         command.read_only = protected(bench);
         command.seal = Seal::UserNamespace;
     }
-    // One command can remove the trust store and its copy, and not what this process remembers.
+    // A command can remove the trust store and its copy, but not the memory of this process.
     let ledger = ledger::record::path_of(&bench.workspace.ledger_dir());
     let held = SealedFiles::hold(&bench.workspace, ledger);
     let mut refused = Vec::new();
     let mut rule = Rule::new(bench, &command.environment);
     let outcome = supervise::run(&command, &mut rule, &mut |bytes| {
-        // A shell that may not start a program in one folder of its path tries the next.
+        // A shell that may not start a program in one folder of `PATH` tries the next.
         if let Some(refusal) = heard(bytes).filter(|refusal| refused.last() != Some(refusal)) {
             told(&refusal);
             refused.push(refusal);
@@ -130,7 +132,7 @@ pub fn run(
     })
 }
 
-/// The files that a supervised command should not change.
+/// Returns the files that a supervised command should not change.
 fn protected(bench: &Bench) -> Vec<PathBuf> {
     let root = bench.workspace.root();
     let settings = Agent::ALL.map(|agent| root.join(registration::file(agent)));
@@ -142,7 +144,7 @@ fn protected(bench: &Bench) -> Vec<PathBuf> {
     kept.into_iter().chain(settings).chain(own).collect()
 }
 
-/// Replaces this process by a command, without supervision. Returns only where that fails.
+/// Replaces this process by a command, without supervision. Returns only on failure.
 pub fn run_unsupervised(program: &Program) -> std::io::Error {
     supervise::start_unsupervised(&command(program, environment::all()))
 }
@@ -163,7 +165,7 @@ fn command(program: &Program, environment: Vec<(OsString, OsString)>) -> Command
     }
 }
 
-/// Returns the session of the coding agent that started this process, where it says so.
+/// Returns the session of the coding agent that started this process, if the agent sets it.
 #[must_use]
 pub fn session() -> Option<String> {
     let named = ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"].map(environment::agent_mark);
@@ -174,7 +176,7 @@ pub fn session() -> Option<String> {
     named.find(|value| !value.is_empty())
 }
 
-/// Returns the command that an agent has wrapped into the text that it runs, as its hook was told of it.
+/// Returns the command that an agent has wrapped into its shell string, as the hook received it.
 #[must_use]
 pub fn command_of(program: &Program) -> Option<String> {
     let Program::Shell(text) = program else {
@@ -183,13 +185,13 @@ pub fn command_of(program: &Program) -> Option<String> {
     shell::evaluated(text.to_str()?)
 }
 
-/// Returns `true` if a supervisor of ours is above this process.
+/// Returns `true` if our supervisor is above this process.
 #[must_use]
 pub fn is_supervised() -> bool {
     supervise::is_supervised(&environment::all())
 }
 
-/// What the rule tells, as it crosses from the supervisor to the waiting process.
+/// Parses the rule's message from the supervisor to the waiting process.
 fn heard(bytes: &[u8]) -> Option<Refusal> {
     serde_json::from_slice(bytes).ok()
 }

@@ -1,9 +1,9 @@
-//! The pages of `docs/`, built into the program, so that every installation has them.
+//! The pages of `docs/`, embedded in the program, so that every installation has them.
 
 /// One page.
 #[derive(Clone, Copy, Debug)]
 pub struct Topic {
-    /// How `roleos help` names it: the name of the file.
+    /// Its name for `roleos help`: the name of the file.
     pub name: &'static str,
     /// The page, as Markdown.
     pub text: &'static str,

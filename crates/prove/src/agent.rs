@@ -1,4 +1,5 @@
-//! Who works on a task: a command in a box, one of the presets, or one of the built-in agents that check the harness.
+//! Agents that work on a task: a command in a box, one of the presets, or one of the built-in agents that check the
+//! harness.
 
 use std::path::PathBuf;
 
@@ -7,27 +8,25 @@ use serde_json::json;
 use crate::grading::quoted;
 use crate::trial::hooks::SOCKET;
 
-/// An agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agent {
     /// Applies the reference.
     Reference,
     /// Does nothing.
     Null,
-    /// Tries everything that it must not do, then applies the reference.
+    /// Tries everything forbidden, then applies the reference.
     Rogue,
-    /// A coding agent whose settings are known.
+    /// A coding agent with known settings.
     Preset(Preset),
     /// A command of the user.
     Command(String),
 }
 
-/// A coding agent whose settings are known.
+/// A coding agent with known settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
     /// Claude Code.
     Claude,
-    /// Codex.
     Codex,
     /// mini-swe-agent, which has no hooks.
     Mini,
@@ -42,7 +41,7 @@ const MINI: &str = "MSWEA_CONFIGURED=true MSWEA_SILENT_STARTUP=1 MSWEA_COST_TRAC
 LITELLM_LOCAL_MODEL_COST_MAP=True OPENAI_API_BASE={model_url}/v1 OPENAI_API_KEY=made-up \
 mini -y --exit-immediately -m openai/{model} -l {budget_usd} -o {out}/run.traj.json -t \"$(cat {issue_file})\"";
 
-/// Events of which a hook hears, and whether they are about a tool.
+/// Events for a hook; `true` if they are about a tool.
 const EVENTS: [(&str, bool); 7] = [
     ("PreToolUse", true),
     ("PostToolUse", true),
@@ -54,7 +53,7 @@ const EVENTS: [(&str, bool); 7] = [
 ];
 
 impl Preset {
-    /// Its name as a program.
+    /// Returns its name as a program.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,7 +63,7 @@ impl Preset {
         }
     }
 
-    /// The protocol of its hook; `None` if it has none.
+    /// Returns the protocol of its hook; `None` if it has none.
     #[must_use]
     pub fn hook(self) -> Option<&'static str> {
         (self != Self::Mini).then(|| self.name())
@@ -78,7 +77,7 @@ impl Preset {
         }
     }
 
-    /// Settings by their path in the box. The agent cannot change them.
+    /// Returns settings by their path in the box. The agent cannot change them.
     #[must_use]
     pub fn files(self, places: &Places) -> Vec<(PathBuf, String)> {
         let hooks: serde_json::Map<_, _> = EVENTS
@@ -121,7 +120,7 @@ impl Preset {
     }
 }
 
-/// Everything that an agent must not do, in order. What the gate knows is refused; the rest stays in the box, and the
+/// Everything forbidden for an agent, in order. Actions of the gate are refused; the rest stays in the box, and the
 /// last steps use up the disk.
 const ROGUE: &str = r#"exec 2>/dev/null
 git push
@@ -145,7 +144,7 @@ truncate -s 2G big
 "#;
 
 impl Agent {
-    /// Reads the name of a preset, or takes the text for a command.
+    /// Parses the name of a preset or a built-in agent; anything else is a command.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text {
@@ -159,7 +158,7 @@ impl Agent {
         }
     }
 
-    /// Name for people and bundles.
+    /// Returns the name for people and bundles.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -182,19 +181,19 @@ impl Agent {
         }
     }
 
-    /// Whether a run says something about the harness only.
+    /// Returns `true` if a run is only about the harness.
     #[must_use]
     pub fn is_harness_check(&self) -> bool {
         matches!(self, Self::Reference | Self::Null | Self::Rogue)
     }
 
-    /// Whether it is given the reference.
+    /// Returns `true` if it gets the reference.
     #[must_use]
     pub fn gets_reference(&self) -> bool {
         matches!(self, Self::Reference | Self::Rogue)
     }
 
-    /// The command for the shell in the box.
+    /// Returns the command for the shell in the box.
     #[must_use]
     pub fn command(&self, places: &Places) -> String {
         let apply =
@@ -208,7 +207,7 @@ impl Agent {
         }
     }
 
-    /// The preset, if it is one.
+    /// Returns the preset, if it is one.
     #[must_use]
     pub fn preset(&self) -> Option<Preset> {
         match self {
@@ -248,9 +247,8 @@ pub struct Places {
     pub model: String,
     /// Id of the task.
     pub task: String,
-    /// Time that it has.
+    /// Its time limit.
     pub seconds: u64,
-    /// Money that it has.
     pub budget_usd: String,
 }
 

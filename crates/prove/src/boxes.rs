@@ -1,4 +1,4 @@
-//! The boxes that agents, tests and setups run in: the same paths in all of them, whatever slot they are made for.
+//! The boxes that agents, tests and setups run in: with the same paths in every slot.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use sandbox::{Done, Job, Mount, Stopped, User};
 
 use crate::task::Limits;
 
-/// Where the tree lies in a box.
+/// Path of the tree in a box.
 pub const REPO: &str = "/w/repo";
-/// Where the environment lies in a box.
+/// Path of the environment in a box.
 pub const ENV: &str = "/w/env";
 /// Variables that are the same in every box.
 pub(crate) const CONSTANT: [(&str, &str); 15] = [
@@ -37,19 +37,19 @@ const MAX_OUTPUT: u64 = 64 << 20;
 /// Size of private folders.
 const SCRATCH: u64 = 2 << 30;
 
-/// Programs and their folders that boxes of this machine have beside the system's.
+/// Programs and their folders in boxes of this machine, beside the system's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Toolchains {
-    /// Folders that are read.
+    /// Readable folders.
     pub roots: Vec<PathBuf>,
     /// Names and versions, for the key of an environment.
     pub facts: String,
-    /// Container that boxes are made of in place of bubblewrap; its image has the toolchains.
+    /// Container in place of bubblewrap; its image has the toolchains.
     pub container: Option<Container>,
 }
 
 impl Toolchains {
-    /// Takes the toolchains of an image.
+    /// Uses the toolchains of an image.
     #[must_use]
     pub fn of_image(container: Container) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Toolchains {
         }
     }
 
-    /// Finds the toolchains that the user's search path leads to.
+    /// Finds the toolchains on the user's search path.
     #[must_use]
     pub fn find() -> Self {
         let ask = |program: &str, arguments: &[&str]| -> Option<String> {
@@ -86,7 +86,7 @@ impl Toolchains {
         found
     }
 
-    /// The search path in a box.
+    /// Returns the search path in a box.
     fn search_path(&self, first: &[PathBuf]) -> String {
         let first = first.iter().map(|folder| folder.display().to_string());
         let env = ["venv/bin", "node_modules/.bin", "bin"].map(|folder| format!("{ENV}/{folder}"));
@@ -104,14 +104,14 @@ impl Toolchains {
     }
 }
 
-/// A box that is about to run a command.
+/// A box before its command runs.
 #[derive(Clone, Debug)]
 pub struct Boxed<'a> {
-    /// Toolchains that it has.
+    /// Its toolchains.
     pub tools: &'a Toolchains,
     /// The tree, writable at `/w/repo`.
     pub repo: &'a Path,
-    /// Whether the tree may only be read.
+    /// Set if the tree is read-only.
     pub is_read_only: bool,
     /// The environment, read-only.
     pub env: Option<&'a Path>,
@@ -123,16 +123,16 @@ pub struct Boxed<'a> {
     pub input: &'a Path,
     /// Program that starts the box.
     pub launcher: Vec<OsString>,
-    /// Program and arguments in front of the shell, inside of the box.
+    /// Program and arguments in front of the shell, inside the box.
     pub front: Vec<OsString>,
     /// Folders that come first on the search path.
     pub programs: Vec<PathBuf>,
-    /// Time at which the task was solved, for tools that want a date.
+    /// Time at which the task was solved, for tools that need a date.
     pub epoch: i64,
 }
 
 impl<'a> Boxed<'a> {
-    /// A box with a tree and nothing else.
+    /// Creates a box with only a tree.
     #[must_use]
     pub fn new(tools: &'a Toolchains, repo: &'a Path) -> Self {
         Self {
@@ -218,7 +218,7 @@ impl<'a> Boxed<'a> {
     }
 }
 
-/// The limits of a box, from those of a task.
+/// Returns the limits of a box, from those of a task.
 #[must_use]
 pub fn limits(limits: &Limits, seconds: u64) -> sandbox::Limits {
     sandbox::Limits {
@@ -230,14 +230,14 @@ pub fn limits(limits: &Limits, seconds: u64) -> sandbox::Limits {
     }
 }
 
-/// Runs a setup command with a network, in a box that may write to `env` only.
+/// Runs a setup command with a network, in a box that may only write to `env`.
 ///
 /// # Errors
-/// It failed; the end of what it printed.
+/// It failed; the error is the end of its output.
 pub fn run_setup(tools: &Toolchains, env: &Path, command: &str) -> Result<(), String> {
     let path = |text: &str| PathBuf::from(text);
     let mut boxed = Boxed::new(tools, env);
-    // The user's own settings of package managers say where packages come from.
+    // The user's own settings of package managers determine the sources of packages.
     boxed.variables = base::environment::all()
         .into_iter()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -1,20 +1,19 @@
-//! A pair of tests that is added to a run: one must fail, one must pass. Code under test that changes what its runner
-//! reports changes what is said about these too. It is evidence, not proof: code can look for them.
+//! A pair of tests that is added to a run: one must fail, one must pass. Code under test that falsifies its runner's
+//! report falsifies these results too. It is evidence, not proof: code can search for them.
 
 use crate::cases::{Cases, Status};
 use crate::mine::screen;
 use crate::task::{Format, Task};
 
-/// Where the canary goes.
+/// A canary for a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planted {
     /// Path of the file, relative to the tree.
     pub path: String,
-    /// Whether the text is appended to a file that is there.
+    /// Set if the text is appended to an existing file.
     pub is_appended: bool,
-    /// Its text.
     pub text: String,
-    /// Part of its names that differs from run to run.
+    /// Part of its names that differs in every run.
     pub suffix: String,
 }
 
@@ -81,7 +80,7 @@ pub fn plant(task: &Task, suffix: &str) -> Option<Planted> {
     })
 }
 
-/// Takes the canary's tests out of a report. Returns `true` if they ended as they must.
+/// Removes the canary's tests from a report. Returns `true` if they have the required results.
 pub fn take(cases: &mut Cases, suffix: &str) -> bool {
     let (fails, passes) = (
         format!("roleos_must_fail_{suffix}"),

@@ -1,4 +1,4 @@
-//! A test report as a map from the name of a test to its status. Reads bytes; knows no file.
+//! A test report as a map from the name of a test to its status. Parses bytes, without file access.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,20 @@ pub const MAX_REPORT: u64 = 64 << 20;
 /// Most tests of a report.
 const MAX_CASES: usize = 500_000;
 
-/// How a test ended. Of two results of one name, the later in this order counts.
+/// Result of a test. Of two results with one name, the later in this order counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// It passed, or failed as expected.
     Passed,
     /// It did not run.
     Skipped,
-    /// It failed.
     Failed,
-    /// It broke.
+    /// It ended with an error.
     Error,
 }
 
 impl Status {
-    /// Name in the exchange formats.
+    /// Returns the name in the exchange formats.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -42,7 +41,7 @@ impl Status {
 /// Tests by name.
 pub type Cases = BTreeMap<String, Status>;
 
-/// Reads a report; `None` when there is none that can be read.
+/// Parses a report; `None` if it is not readable.
 #[must_use]
 pub fn read(format: Format, report: &[u8], code: Option<i32>) -> Option<Cases> {
     let found = match format {
@@ -91,7 +90,7 @@ fn junit(report: &[u8]) -> Option<Found> {
     let mut is_closed = false;
     loop {
         match reader.read_event().ok()? {
-            // Entities could be defined there.
+            // It could define entities.
             Event::DocType(_) => return None,
             Event::Eof => return (is_closed || found.is_empty()).then_some(found),
             Event::Start(element) => match element.local_name().as_ref() {
@@ -144,7 +143,7 @@ fn attribute(element: &BytesStart<'_>, name: &[u8]) -> Option<String> {
     )
 }
 
-/// Lines `ok 1 name`, under the titles that tape prints as comments.
+/// Parses lines `ok 1 name`, under the titles that tape prints as comments.
 fn tap(report: &[u8]) -> Found {
     let text = String::from_utf8_lossy(report);
     let mut found = Found::new();
@@ -183,7 +182,7 @@ fn tap(report: &[u8]) -> Found {
     found
 }
 
-/// Lines `test name ... ok`, under the binary that cargo names before them.
+/// Parses lines `test name ... ok`, under the binary that cargo names before them.
 fn cargo(report: &[u8]) -> Found {
     let text = String::from_utf8_lossy(report);
     let mut found = Found::new();
@@ -211,7 +210,7 @@ fn cargo(report: &[u8]) -> Found {
             found.push((format!("{binary}::{name}"), status));
         }
     }
-    // A run that was cut off by a crash still named the tests before it.
+    // A crashed run has still named the tests before the crash.
     if has_result { found } else { Found::new() }
 }
 
@@ -301,7 +300,7 @@ fn word(status: &str) -> Status {
 mod tests {
     use super::*;
 
-    /// The cases of a report in one line.
+    /// Formats the cases of a report in one line.
     fn show(format: Format, report: &str) -> String {
         let Some(cases) = read(format, report.as_bytes(), Some(0)) else {
             return "none".to_owned();

@@ -1,5 +1,5 @@
-//! Checks again that the tasks of a suite are what they claim: without the fix they fail, with it they pass, the canary
-//! works, and nothing of the fix lies in the environment.
+//! Rechecks the tasks of a suite: without the fix they fail, with it they pass, the canary works, and no part of the
+//! fix is in the environment.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::suite::Member;
 
 /// Lines of the fix that an environment may hold by chance.
 const CHANCE: usize = 2;
-/// Shortest line that tells one fix from another.
+/// Shortest line that distinguishes one fix from another.
 const DISTINCTIVE: usize = 30;
-/// Largest file of an environment that is looked at.
+/// Largest file of an environment that is read.
 const MAX_FILE: u64 = 4 << 20;
 
-/// Returns what is wrong with a task; nothing when it is valid. The reference is run `runs` times.
+/// Returns the problems of a task; empty if it is valid. The reference is run `runs` times.
 #[must_use]
 pub fn problems(bench: &Bench<'_>, member: &Member, runs: usize) -> Vec<String> {
     let mut found = Vec::new();
@@ -64,7 +64,7 @@ pub fn problems(bench: &Bench<'_>, member: &Member, runs: usize) -> Vec<String> 
     found
 }
 
-/// Returns `true` if at least three distinctive lines of a fix stand in the files below a folder.
+/// Returns `true` if at least three distinctive lines of a fix are in the files below a folder.
 fn is_fix_in(env: &Path, reference: &[u8]) -> bool {
     let lines: BTreeSet<&[u8]> = patch::added(reference)
         .map(<[u8]>::trim_ascii)

@@ -1,4 +1,4 @@
-//! Two runs of the same tasks: what was lost and won, and whether that may be chance.
+//! Two runs of the same tasks: lost and won tasks, and the probability of chance.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,29 @@ use witness::wire::Outcome;
 
 use crate::trial::TrialRecord;
 
-/// Runs in a row that solve a solid task.
+/// Consecutive runs that solve a solid task.
 const SOLID: usize = 3;
 
-/// How a run compares with an earlier one.
+/// Comparison of a run with an earlier one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Tasks that both ran, unchanged, and that broke in neither.
+    /// Tasks in both runs, unchanged, without an error in either.
     pub tasks: u64,
-    /// Tasks that are in one run only, changed, broke or were skipped.
+    /// Tasks in only one run, changed, with errors or skipped.
     pub left_out: u64,
-    /// Solved then and not now.
+    /// Solved before and not now.
     pub lost: Vec<String>,
-    /// Not solved then and now.
+    /// Not solved before and solved now.
     pub won: Vec<String>,
-    /// Solved then, and could not be told now.
+    /// Solved before, with an error now.
     pub broke: Vec<String>,
-    /// Those of the lost ones that each of the last three comparable runs had solved.
+    /// Lost tasks that each of the last three comparable runs had solved.
     pub solid: Vec<String>,
     /// Solid ones that failed again in every fresh attempt.
     pub confirmed: Vec<String>,
-    /// Chance of such a difference if nothing changed.
+    /// Probability of such a difference without a change.
     pub p_value: f64,
-    /// Evidence against no change that may be looked at every night.
+    /// Evidence of a change that may be checked every night.
     pub e_value: f64,
 }
 
@@ -79,7 +79,8 @@ impl Comparison {
         found
     }
 
-    /// Adds the history: the last three comparable runs say which lost tasks were solid. With fewer runs none is.
+    /// Adds the history: the last three comparable runs determine the solid ones among lost tasks. With fewer runs
+    /// there are none.
     pub fn add_history(&mut self, history: &[Vec<TrialRecord>], now: &[TrialRecord]) {
         let solved = |records: &Vec<TrialRecord>, task: &String| {
             let digest = now
@@ -116,7 +117,7 @@ impl Comparison {
         self.lost.len() > self.won.len() && self.e_value >= ALARM
     }
 
-    /// The comparison in words; `when` names the earlier run.
+    /// Returns the comparison as text; `when` names the earlier run.
     #[must_use]
     pub fn text(&self, when: &str) -> String {
         let (lost, won) = (self.lost.len(), self.won.len());
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(found.lost, ["a", "g"]);
         assert_eq!(found.won, ["b"]);
         assert_eq!(found.broke, ["c"]);
-        // `d` changed, `c` broke, `f` is new.
+        // `d` changed, `c` had an error, `f` is new.
         assert_eq!((found.tasks, found.left_out), (4, 4));
         assert!(!found.is_regression());
         let many = |outcome: &str| {

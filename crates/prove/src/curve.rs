@@ -1,5 +1,5 @@
-//! The cost-to-outcome curve over runs: what a solve costs and how many tasks are solved, run by run. A line holds only
-//! runs that can be compared; where one ends, the curve says why. Every line judges its own slope.
+//! The cost-to-outcome curve over runs: the cost per solve and the number of solved tasks, run by run. A segment
+//! contains only comparable runs; the reason for its end is shown. Every segment has its own slope.
 
 mod picture;
 
@@ -19,42 +19,41 @@ pub use picture::svg;
 /// One run on the curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Night {
-    /// The run.
     pub run: String,
-    /// When it began.
+    /// Start time.
     pub created: String,
-    /// Tasks.
+    /// Number of tasks.
     pub tasks: u64,
-    /// Attempts at them that ended; several at one task count one by one.
+    /// Finished attempts; several at one task count one by one.
     pub attempts: u64,
     /// Attempts that solved their task.
     pub solved: u64,
     /// Share of planned attempts that solved, with its interval at 95 %.
     pub solve_rate: [f64; 3],
-    /// Dollars per solve; a lower bound where a cost is not known.
+    /// Dollars per solve; a lower bound if a cost is unknown.
     pub cost_per_solve: Option<f64>,
-    /// Its interval at 95 %, where every cost is known; `null` at the upper end stands for no bound.
+    /// Its interval at 95 %, if every cost is known; `null` at the upper end means no bound.
     pub cost_interval: Option<(f64, Option<f64>)>,
     /// Attempts without a known cost.
     pub without_cost: u64,
-    /// Tokens per solve, of the attempts that know theirs.
+    /// Tokens per solve, of the attempts with known tokens.
     pub tokens_per_solve: Option<u64>,
-    /// Attempts that were made again because a run was killed or something broke.
+    /// Attempts that were repeated because a run was killed or something failed.
     pub retries: u64,
-    /// Tasks that the run before had solved and this one did not: failed, or broke.
+    /// Tasks that the previous run had solved and this one did not: failed, or with errors.
     pub regressions: Vec<String>,
 }
 
-/// Runs that can be compared.
+/// Comparable runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Segment {
-    /// Why it is not the one before it; empty for the first.
+    /// Reasons why it is not comparable to the previous one; empty for the first.
     pub because: Vec<String>,
     /// Its runs, oldest first.
     pub nights: Vec<Night>,
-    /// What the costs show, in words.
+    /// Slope of the costs, as text.
     pub cost_slope: String,
-    /// What the solve rates show, in words.
+    /// Slope of the solve rates, as text.
     pub rate_slope: String,
 }
 
@@ -65,11 +64,11 @@ pub struct Curve {
     pub suite: String,
     /// Name of the agent.
     pub agent: String,
-    /// Its lines, oldest first.
+    /// Its segments, oldest first.
     pub segments: Vec<Segment>,
 }
 
-/// Makes the curves of runs, which come oldest first. Runs that only check the harness are left out.
+/// Creates the curves of runs, which are sorted oldest first. Runs that only check the harness are left out.
 #[must_use]
 pub fn curves(runs: &[(RunFacts, Vec<TrialRecord>)]) -> Vec<Curve> {
     let mut by_agent: BTreeMap<(&str, &str), Vec<Run<'_>>> = BTreeMap::new();
@@ -128,7 +127,7 @@ fn segments(runs: &[Run<'_>]) -> Vec<Segment> {
     found
 }
 
-/// Says what a row of figures shows about its slope.
+/// Describes the slope of a series of figures.
 fn slope(what: &str, values: &[f64]) -> String {
     let Some(trend) = Trend::of(values) else {
         return format!(
@@ -147,7 +146,7 @@ fn slope(what: &str, values: &[f64]) -> String {
     format!("{what} {verb} over {runs} runs (p = {:.3})", trend.p_value)
 }
 
-/// Returns what keeps two runs from being compared.
+/// Returns the reasons why two runs are not comparable.
 fn changes((then, before): Run<'_>, (now, after): Run<'_>) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(change) = other_tasks(before, after) {
@@ -173,7 +172,7 @@ fn changes((then, before): Run<'_>, (now, after): Run<'_>) -> Vec<String> {
     found
 }
 
-/// Says how the tasks of two runs differ.
+/// Describes the difference between the tasks of two runs.
 fn other_tasks(before: &[TrialRecord], after: &[TrialRecord]) -> Option<String> {
     let (before, after) = (digests(before), digests(after));
     let new = after
@@ -249,7 +248,7 @@ fn night((facts, records): Run<'_>, before: Option<Run<'_>>) -> Night {
     }
 }
 
-/// Tasks whose first attempt solved them before and failed or broke now.
+/// Returns the tasks whose first attempt solved them before and failed or had an error now.
 fn regressions(before: &[TrialRecord], now: &[TrialRecord]) -> Vec<String> {
     let first = |records: &'_ [TrialRecord], outcomes: &[Outcome]| -> BTreeSet<String> {
         let found = records.iter().filter(|record| record.attempt == 1);
@@ -262,7 +261,7 @@ fn regressions(before: &[TrialRecord], now: &[TrialRecord]) -> Vec<String> {
 }
 
 impl Curve {
-    /// The curve in words, a line a run.
+    /// Returns the curve as text, one line per run.
     #[must_use]
     pub fn text(&self) -> String {
         let mut lines = vec![format!("{} on {}", self.agent, self.suite)];
@@ -300,7 +299,7 @@ impl Night {
         text
     }
 
-    /// The cost per solve as it is shown.
+    /// Returns the displayed cost per solve.
     #[must_use]
     pub fn cost_text(&self) -> String {
         match (self.cost_per_solve, self.cost_interval) {

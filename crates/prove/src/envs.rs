@@ -1,4 +1,4 @@
-//! Environments of tests: made once per key by a setup command with a network, then read-only for everybody.
+//! Environments of tests: created once per key by a setup command with a network, then read-only for all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::boxes::{self, Toolchains};
 use crate::repo::Repo;
 use crate::task::Task;
 
-/// The file that says that an environment is whole.
+/// File that marks a complete environment.
 const DONE: &str = ".roleos-done";
 
 /// All environments of a user.
@@ -21,7 +21,7 @@ pub struct Environments {
 }
 
 impl Environments {
-    /// Environments below a folder.
+    /// Opens the environments below a folder.
     #[must_use]
     pub fn at(root: &Path, tools: Toolchains) -> Self {
         Self {
@@ -30,16 +30,16 @@ impl Environments {
         }
     }
 
-    /// The toolchains that environments are made with.
+    /// Returns the toolchains for environments.
     #[must_use]
     pub fn tools(&self) -> &Toolchains {
         &self.tools
     }
 
-    /// Returns the folder of a task's environment, made when missing; `None` when the task needs none.
+    /// Returns the folder of a task's environment, created if missing; `None` if the task needs none.
     ///
     /// # Errors
-    /// It cannot be made, and why.
+    /// It cannot be created; the error is the reason.
     pub fn ready(&self, task: &Task, repo: &Repo) -> Result<Option<PathBuf>, String> {
         if task.environment.setup.is_empty() {
             return Ok(None);

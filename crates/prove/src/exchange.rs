@@ -1,5 +1,5 @@
-//! Tasks and results in the formats of others: SWE-bench rows and reports, Harbor task folders, predictions. Turns values
-//! into values; reads and writes no file.
+//! Tasks and results in foreign formats: SWE-bench rows and reports, Harbor task folders, predictions. Converts values,
+//! without file access.
 
 pub mod harbor;
 pub mod swebench;

@@ -1,4 +1,4 @@
-//! Patterns over paths, and what a path is by convention: test, source, or guarded.
+//! Patterns over paths, and the class of a path by convention: test, source, or guarded.
 
 /// Returns `true` if a path matches a pattern: `*` and `?` stay within a part, `**` crosses parts, and a pattern without
 /// a slash matches the last part.
@@ -38,7 +38,7 @@ fn parts(pattern: &[&str], path: &[&str]) -> bool {
     }
 }
 
-/// Matches within a part, with one place to return to.
+/// Matches within a part, with one position to backtrack to.
 fn part(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star = None;
@@ -144,7 +144,7 @@ const SOURCE: &[(&str, &str)] = &[
     ("sh", "shell"),
 ];
 
-/// Paths that decide how tests run; an agent's change of one does not reach the grading.
+/// Paths that affect the execution of tests; an agent's change of one is not graded.
 const GUARDED: &[&str] = &[
     "conftest.py",
     "pytest.ini",
@@ -214,7 +214,8 @@ pub fn is_guarded(path: &str, command: &str) -> bool {
     any(GUARDED, path) || names_it("Makefile") || names_it("justfile")
 }
 
-/// Returns `true` if the part of a shared settings file that decides how tests run is not the same in both versions.
+/// Returns `true` if the part of a shared settings file that affects the execution of tests differs between both
+/// versions.
 #[must_use]
 pub fn changes_test_settings(path: &str, before: &[u8], after: &[u8]) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -232,7 +233,7 @@ pub fn changes_test_settings(path: &str, before: &[u8], after: &[u8]) -> bool {
                 }
                 Some(value.to_string())
             };
-            // A file that cannot be read counts as changed.
+            // An unreadable file counts as changed.
             (table.is_some(), keys.iter().map(find).collect::<Vec<_>>())
         };
         of(&before) != of(&after)

@@ -1,4 +1,4 @@
-//! Whether a task is solved, from the results of its tests. Decides; runs nothing.
+//! Decides if a task is solved, from the results of its tests. Executes nothing.
 
 use std::collections::BTreeSet;
 
@@ -8,44 +8,44 @@ use crate::canary;
 use crate::cases::{Cases, Status};
 use crate::task::Tests;
 
-/// Why a task is not solved.
+/// Reason why a task is not solved.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// A test did not end as it must.
+    /// A test has a wrong result.
     Tests,
-    /// The agent changed nothing that counts.
+    /// The agent made no change that counts.
     EmptyPatch,
     /// The change does not apply.
     NoApply,
-    /// The change is larger than is taken.
+    /// The change exceeds the limit.
     DiffTooLarge,
     /// The agent used up its time, calls, cost or output.
     AgentExhaustedBudget,
     /// The agent broke a rule, and its work was rolled back.
     Violation,
-    /// The report does not show the canary as it must be.
+    /// The canary's results in the report are wrong.
     Forged,
     /// The task cannot run here.
     NeedsCommit,
-    /// The task needs a container.
+    /// The task requires a container.
     NeedsContainer,
-    /// The environment cannot be made.
+    /// The environment cannot be created.
     NeedsEnvironment,
-    /// There is no box, or it broke.
+    /// There is no box, or it failed.
     SandboxFailed,
     /// The model did not answer.
     ModelProviderFailed,
     /// The tests could not be run or took too long.
     VerifierFailed,
-    /// Our own fault.
+    /// A fault of the harness.
     Harness,
 }
 
 impl Cause {
-    /// Stable name.
+    /// Returns the stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl Cause {
         }
     }
 
-    /// The outcome of a task with this cause.
+    /// Returns the outcome of a task with this cause.
     #[must_use]
     pub fn outcome(self) -> Outcome {
         match self {
@@ -80,21 +80,21 @@ impl Cause {
     }
 }
 
-/// What a test run showed.
+/// Observations of a test run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// The report; `None` when there is none that can be read.
+    /// The report; `None` if it is not readable.
     pub cases: Option<Cases>,
-    /// The exit code; `None` when the run was stopped.
+    /// The exit code; `None` if the run was stopped.
     pub code: Option<i32>,
-    /// The suffix of the canary, when one was planted.
+    /// The suffix of the canary, if there is one.
     pub canary: Option<String>,
 }
 
 /// The verdict on a test run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// `None` when the task is solved.
+    /// `None` if the task is solved.
     pub cause: Option<Cause>,
     /// Tests that had to pass and did not, with their status.
     pub failing: Vec<(String, &'static str)>,
@@ -105,7 +105,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A verdict without a test run.
+    /// Creates a verdict without a test run.
     #[must_use]
     pub fn of(cause: Cause, note: impl Into<String>) -> Self {
         Self {
@@ -115,7 +115,6 @@ impl Verdict {
         }
     }
 
-    /// The outcome.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         self.cause.map_or(Outcome::Solved, Cause::outcome)
@@ -182,8 +181,8 @@ pub fn decide(tests: &Tests, observed: &Observed) -> Verdict {
     verdict
 }
 
-/// Finds a test by name. One whose brackets are not closed was cut off by its source, and stands for all that begin so
-/// and agree.
+/// Finds a test by name. A name with unclosed brackets was cut off by its source, and stands for all tests with this
+/// prefix and equal results.
 fn find(cases: &Cases, name: &str) -> Option<Status> {
     if let Some(status) = cases.get(name) {
         return Some(*status);
@@ -240,7 +239,7 @@ mod tests {
                 true,
                 Some(Cause::Tests),
             ),
-            // The runner was changed: the canary passes, or is not there.
+            // The runner was changed: the canary passes, or is missing.
             (
                 "a=P b[1]=P c=P roleos_must_fail_x=P roleos_must_pass_x=P".to_owned(),
                 Some(0),

@@ -1,5 +1,5 @@
-//! Grades a change: a fresh tree, the change without what it may not touch, the tests of the suite, a canary, and the
-//! test command in a box. Never runs where an agent worked.
+//! Grades a change: a fresh tree, the permitted part of the change, the tests of the suite, a canary, and the test
+//! command in a box. Never runs in an agent's tree.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,15 +20,14 @@ use crate::suite::Member;
 use crate::task::{Canary, Format, Task};
 use crate::tree::{self, Trees};
 
-/// Most of a test log that is kept.
+/// Longest test log that is kept.
 pub const MAX_LOG: usize = 1 << 20;
 
-/// Where and with what tests run.
+/// Place and tools of tests.
 #[derive(Clone, Copy, Debug)]
 pub struct Bench<'a> {
     /// The repository of the task.
     pub repo: &'a Repo,
-    /// Its trees.
     pub trees: &'a Trees,
     /// Toolchains of the machine.
     pub tools: &'a Toolchains,
@@ -38,25 +37,23 @@ pub struct Bench<'a> {
     pub work: &'a Path,
 }
 
-/// A test run.
 #[derive(Clone, Debug, Default)]
 pub struct TestRun {
     /// The report, canary included.
     pub observed: Observed,
-    /// What the command printed, and the report where it is text.
+    /// Output of the command, and the report if it is text.
     pub log: Vec<u8>,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
-    /// Why it could not run at all.
+    /// Reason why it could not run at all.
     pub broken: Option<String>,
-    /// It was stopped because its time was over.
+    /// Set if it exceeded its time.
     pub timed_out: bool,
 }
 
-/// What a change may be graded with.
+/// Result of grading.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graded {
-    /// The verdict.
     pub verdict: Verdict,
     /// The change that was graded.
     pub diff: Vec<u8>,
@@ -64,9 +61,9 @@ pub struct Graded {
     pub left_out: Vec<String>,
     /// The test log.
     pub log: Vec<u8>,
-    /// How long the tests took.
+    /// Duration of the tests.
     pub took: Duration,
-    /// How often they ran.
+    /// Number of runs.
     pub runs: u32,
 }
 
@@ -110,7 +107,7 @@ pub fn run_tests(
     ))
 }
 
-/// Puts the test files of the fix into a tree: those that the test patch touches are made what base and patch give.
+/// Writes the test files of the fix into a tree: those that the test patch touches get the content of base and patch.
 fn put_tests(bench: &Bench<'_>, task: &Task, test_patch: &[u8], tree: &Path) -> Result<(), Cause> {
     let touched = patch::files(test_patch).map_err(|_| Cause::Harness)?;
     for file in &touched {
@@ -126,7 +123,7 @@ fn put_tests(bench: &Bench<'_>, task: &Task, test_patch: &[u8], tree: &Path) -> 
         .map_err(|_| Cause::Harness)
 }
 
-/// Removes whatever stands at a path or in place of a folder above it.
+/// Removes everything at a path or in place of a folder above it.
 fn clear_way(tree: &Path, path: &str) -> std::io::Result<()> {
     let mut at = tree.to_owned();
     let parts: Vec<&str> = path.split('/').collect();
@@ -249,7 +246,7 @@ impl Slot {
 
 /// Copies a folder, sharing blocks where the file system can.
 fn copy_tree(from: &Path, to: &Path) {
-    // A copy that fails only costs the time that the cache would have saved.
+    // A failed copy only loses the time that the cache would have saved.
     let mut command = std::process::Command::new("cp");
     command
         .args(["-a", "--reflink=auto", "-T"])
@@ -258,7 +255,7 @@ fn copy_tree(from: &Path, to: &Path) {
     command.stderr(std::process::Stdio::null()).status().ok();
 }
 
-/// Puts files and report into a test command.
+/// Inserts files and report into a test command.
 pub(crate) fn expand(command: &str, format: Format, files: &[String], report: &str) -> String {
     let word = |file: &String| match format {
         Format::Cargo => {
@@ -272,7 +269,7 @@ pub(crate) fn expand(command: &str, format: Format, files: &[String], report: &s
     };
     let mut files: Vec<String> = files.iter().map(word).collect();
     if format == Format::Cargo {
-        // The canary fails, and cargo would leave the tests behind it out.
+        // The canary fails, and cargo would skip the tests after it.
         files.insert(0, "--no-fail-fast".to_owned());
     }
     command
@@ -304,7 +301,7 @@ fn shortened(log: Vec<u8>) -> Vec<u8> {
     [head, b"\n[ middle of the log left out ]\n", tail].concat()
 }
 
-/// Takes out of an agent's change what does not count: test files, and what decides how tests run.
+/// Removes the parts of an agent's change that do not count: test files, and files that affect the execution of tests.
 ///
 /// # Errors
 /// It is not a patch.
@@ -335,7 +332,7 @@ pub fn counted_part(
     })
 }
 
-/// Grades a change that [`counted_part`] has left. Unstable tests may be run up to three times.
+/// Grades a change after [`counted_part`]. Unstable tests may be run up to three times.
 #[must_use]
 pub fn grade(bench: &Bench<'_>, member: &Member, diff: Vec<u8>, left_out: Vec<String>) -> Graded {
     let mut graded = Graded {
@@ -393,7 +390,7 @@ fn grade_once(bench: &Bench<'_>, member: &Member, graded: &mut Graded) {
     graded.log = test_log(member, &run, &graded.verdict);
 }
 
-/// The log as it is sealed: command, exit code, a line a test, then what was printed.
+/// Returns the sealed log: command, exit code, one line per test, then the output.
 fn test_log(member: &Member, run: &TestRun, verdict: &Verdict) -> Vec<u8> {
     let code = run
         .observed
@@ -421,7 +418,7 @@ fn test_log(member: &Member, run: &TestRun, verdict: &Verdict) -> Vec<u8> {
     shortened(text.into_bytes())
 }
 
-/// The statuses of all tests of a run, without the canary.
+/// Returns the statuses of all tests of a run, without the canary.
 #[must_use]
 pub fn plain_cases(run: &TestRun) -> Cases {
     let mut cases = run.observed.cases.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What all tasks of a suite are run with: repositories, their trees, environments, toolchains and folders.
+//! Shared resources of a suite's tasks: repositories, their trees, environments, toolchains and folders.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Opens what can be opened, with the toolchains of this machine; tasks of other repositories cannot run.
+    /// Opens the available repositories, with the toolchains of this machine; tasks of other repositories cannot run.
     #[must_use]
     pub fn open(suite: &Suite, repositories: Option<&Path>, cache: &Path, work: &Path) -> Self {
         Self::open_with(suite, repositories, cache, work, Toolchains::find())
     }
 
-    /// Opens the same with other toolchains.
+    /// Does the same with other toolchains.
     #[must_use]
     pub fn open_with(
         suite: &Suite,
@@ -56,7 +56,7 @@ impl Lab {
         }
     }
 
-    /// Runs `work` with everything that a task needs.
+    /// Runs `work` with the resources of a task.
     ///
     /// # Errors
     /// The repository, its commit or the environment is missing.

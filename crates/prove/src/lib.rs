@@ -1,4 +1,5 @@
-//! Suites of real tasks and runs that prove what an agent does with them. Acts on disk and starts processes; never prints.
+//! Suites of real tasks and runs that prove an agent's results on them. Uses the disk and starts processes; never
+//! prints.
 
 pub mod agent;
 pub mod boxes;

@@ -25,12 +25,12 @@ use commit::Miner;
 use progress::Progress;
 use screen::{Candidate, Sizes};
 
-/// What is mined, and how.
+/// Options of mining.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Name of the repository, such as `github:ljharb/qs`.
     pub name: String,
-    /// Folder of the repository, as tasks say it.
+    /// Folder of the repository, as written to tasks.
     pub source: String,
     /// Test command.
     pub test: String,
@@ -44,13 +44,13 @@ pub struct Plan {
     pub limit: usize,
     /// Oldest commit by date, as git reads it.
     pub since: Option<String>,
-    /// Only these commits, by the beginning of their ids; all when empty.
+    /// Only these commits, by prefixes of their ids; all if empty.
     pub commits: Vec<String>,
-    /// Only commits that change source files of these patterns; all when empty.
+    /// Only commits that change source files with these patterns; all if empty.
     pub paths: Vec<String>,
     /// Sizes of a task.
     pub sizes: Sizes,
-    /// How often the fix is run.
+    /// Number of runs of the fix.
     pub runs: usize,
     /// Threads.
     pub jobs: usize,
@@ -60,41 +60,39 @@ pub struct Plan {
     pub issues: BTreeMap<u64, String>,
 }
 
-/// A commit that is no task.
+/// A commit that is not a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dropped {
-    /// The commit.
     pub commit: String,
     /// First line of its message.
     pub subject: String,
     /// Stable name of the reason.
     pub reason: String,
-    /// More about it.
     pub detail: String,
 }
 
-/// What mining found.
+/// Result of mining.
 #[derive(Clone, Debug, Default)]
 pub struct Mined {
     /// The tasks, newest first.
     pub members: Vec<Member>,
-    /// The commits that are none.
+    /// The commits that are not tasks.
     pub dropped: Vec<Dropped>,
-    /// Those of them whose tests ran, as tasks to look at.
+    /// Those whose tests ran, as tasks for inspection.
     pub invalid: Vec<Member>,
 }
 
-/// Why a commit is dropped: the name of the reason, and more about it.
+/// Reason of dropping a commit: its name, and details.
 type Reason = (Cow<'static, str>, String);
 
-/// A commit that was tried.
+/// Result of trying a commit.
 pub type Tried = Result<Member, (Cow<'static, str>, String)>;
 
 fn reason(name: &'static str, detail: impl Into<String>) -> Reason {
     (Cow::Borrowed(name), detail.into())
 }
 
-/// Where mining works, and what it keeps.
+/// Resources and progress of mining.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     /// Environments of tasks.
@@ -103,11 +101,11 @@ pub struct Site<'a> {
     pub trees: &'a Trees,
     /// Folder for trees and reports.
     pub work: &'a Path,
-    /// Commits that were tried.
+    /// Commits tried so far.
     pub progress: &'a Progress,
 }
 
-/// Mines a repository. `told` hears how many commits were tried, how many are tasks, and of how many.
+/// Mines a repository. `told` is called with the numbers of tried commits, of tasks, and of all commits.
 ///
 /// # Errors
 /// The repository cannot be read.
@@ -158,7 +156,7 @@ pub fn mine(
     });
     let mut mined = Mined::default();
     for (at, result) in results.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        // Another thread may have found one more; the newest count, whoever was faster.
+        // Another thread may have found one more; the newest count is used.
         if mined.members.len() >= plan.limit {
             break;
         }
@@ -199,7 +197,7 @@ impl Mined {
     }
 }
 
-/// Returns the format of a test command's report, by the runner that it names.
+/// Guesses the format of a test command's report, by the runner that it names.
 #[must_use]
 pub fn guess_format(command: &str) -> Option<Format> {
     let known = [
@@ -217,7 +215,7 @@ pub fn guess_format(command: &str) -> Option<Format> {
         .map(|(_, format)| *format)
 }
 
-/// Where mining keeps its trees while it works.
+/// Returns the folder of mining's temporary trees.
 #[must_use]
 pub fn work_folder(out: &Path) -> PathBuf {
     out.with_added_extension("work")

@@ -1,4 +1,4 @@
-//! A report as one page that needs nothing else, and as a summary for CI.
+//! A report as one self-contained page, and as a summary for CI.
 
 use crate::curve::{Curve, svg};
 use crate::grade::Cause;
@@ -11,7 +11,7 @@ h1{font-size:1.6rem}table{border-collapse:collapse;width:100%}th,td{text-align:l
 pre{background:#f5f5f5;padding:1rem;overflow:auto}.solved{color:#0a6b2d}.failed{color:#a11}.error,.skipped{color:#7a5200}\
 @media(prefers-color-scheme:dark){body{color:#eee;background:#161616}pre{background:#222}th,td{border-color:#333}.solved{color:#6fcf97}.failed{color:#ff8a80}.error,.skipped{color:#ffcc80}}";
 
-/// Writes the page, with the curve of the agent's runs when there is one.
+/// Writes the page, with the curve of the agent's runs if there is one.
 #[must_use]
 pub fn html(report: &Report, records: &[TrialRecord], curve: Option<&Curve>) -> String {
     let curve = curve.map_or_else(String::new, |curve| {

@@ -1,16 +1,16 @@
-//! A git patch as its files: which paths it touches, whether it stays inside the tree, and parts of it.
+//! Splits a git patch by file: touched paths, a check that it stays inside the tree, and parts of it.
 
 use crate::task::is_inside;
 
-/// Largest patch that is taken.
+/// Largest accepted patch.
 pub const MAX_PATCH: usize = 16 << 20;
 
-/// A patch that is not taken.
+/// Error of a refused patch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the patch {0}")]
 pub struct BadPatch(String);
 
-/// The part of a patch that is about one file.
+/// The part of a patch about one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePatch<'a> {
     /// The path, relative to the top of the tree.
@@ -63,7 +63,7 @@ pub fn files(patch: &[u8]) -> Result<Vec<FilePatch<'_>>, BadPatch> {
     Ok(found)
 }
 
-/// Divides a patch: the files for which `is_kept` holds, and the paths of the others.
+/// Divides a patch: the files for which `is_kept` returns `true`, and the paths of the others.
 ///
 /// # Errors
 /// Like [`files`].
@@ -124,7 +124,7 @@ fn path_of(bytes: &[u8]) -> Option<String> {
     names.iter().all(|name| *name == first).then_some(first)
 }
 
-/// Reads a name as git writes it: plain up to a tab, or in quotes with escapes.
+/// Parses a name as git writes it: plain up to a tab, or in quotes with escapes.
 fn unquoted(name: &[u8]) -> Option<String> {
     let name = name.strip_suffix(b"\r").unwrap_or(name);
     let Some(mut rest) = name
@@ -161,7 +161,7 @@ fn unquoted(name: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns `true` if a patch makes a symbolic link whose target lies outside of the tree.
+/// Returns `true` if a patch creates a symbolic link with a target outside the tree.
 fn leads_out(path: &str, bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let is_link = text

@@ -1,6 +1,6 @@
-//! The settings under which agents work in a run: those of `--policy`, with everything that a run decides itself.
+//! The settings of agents in a run: those of `--policy`, with overrides by the run.
 
-/// Returns settings with the gate on, and with the mode and the answer to commands that cannot be followed.
+/// Returns settings with the gate on, the mode, and the answer to unanalysable commands.
 ///
 /// # Errors
 /// The text is not TOML, or its section `[oversight]` is not a table.

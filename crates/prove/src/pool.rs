@@ -1,4 +1,4 @@
-//! Works on a list with several threads, in order of the list.
+//! Processes a list with several threads, in order.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

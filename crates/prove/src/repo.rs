@@ -15,7 +15,6 @@ pub struct Repo {
     pub git_dir: PathBuf,
 }
 
-/// An entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeEntry {
     /// `blob`, `commit` and so on.
@@ -52,7 +51,7 @@ impl Repo {
         Ok(Self { git, git_dir })
     }
 
-    /// Runs git and returns what it prints.
+    /// Runs git and returns its output.
     ///
     /// # Errors
     /// git fails.
@@ -60,7 +59,7 @@ impl Repo {
         self.git.run(arguments, &[])
     }
 
-    /// Runs git with bytes on its standard input and returns what it prints.
+    /// Runs git with bytes on its standard input and returns its output.
     ///
     /// # Errors
     /// git fails.
@@ -68,7 +67,7 @@ impl Repo {
         self.git.run(arguments, input)
     }
 
-    /// Runs git and returns what it prints as text, without the last line end.
+    /// Runs git and returns its output as text, without the last line end.
     ///
     /// # Errors
     /// git fails.
@@ -91,7 +90,7 @@ impl Repo {
         ])
     }
 
-    /// Returns `true` if the object is there.
+    /// Returns `true` if the object exists.
     #[must_use]
     pub fn has(&self, object: &str) -> bool {
         self.line(&["cat-file", "-e", object]).is_ok()
@@ -116,14 +115,14 @@ impl Repo {
         Ok(listed.split(|byte| *byte == 0).filter_map(entry).collect())
     }
 
-    /// Returns a file of a tree; `None` when it has no such file.
+    /// Returns a file of a tree; `None` if it has no such file.
     #[must_use]
     pub fn file(&self, tree: &str, path: &str) -> Option<Vec<u8>> {
         self.run(&["cat-file", "blob", &format!("{tree}:{path}")])
             .ok()
     }
 
-    /// Returns the patch between two commits or trees, as suites hold it.
+    /// Returns the patch between two commits or trees, in the format of suites.
     ///
     /// # Errors
     /// One of them is missing, or the patch is too large.

@@ -1,4 +1,4 @@
-//! What a run shows: the verdict by the acceptance criteria, and what its numbers support, as text and as JSON.
+//! The report of a run: the verdict by the acceptance criteria, and the evidence, as text and as JSON.
 
 mod text;
 
@@ -15,12 +15,12 @@ use crate::run::{self, RunFacts};
 use crate::suite::Member;
 use crate::trial::TrialRecord;
 
-/// Part of the tasks, and how many of them were solved.
+/// A part of the tasks, with the number of solved ones.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
-    /// By what: repository, language, source of the issue, size.
+    /// Criterion: repository, language, source of the issue, size.
     pub by: &'static str,
-    /// Which.
+    /// Value of the criterion.
     pub name: String,
     /// Solved trials.
     pub solved: u64,
@@ -31,23 +31,22 @@ pub struct Part {
 /// The report of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// The run.
     pub run: RunFacts,
     /// `ACCEPTED`, `NOT ACCEPTED` or `NOT YET`.
     pub verdict: &'static str,
-    /// What speaks against it.
+    /// Reasons against acceptance.
     pub reasons: Vec<String>,
-    /// Tasks.
+    /// Number of tasks.
     pub tasks: u64,
-    /// Trials that were graded.
+    /// Graded trials.
     pub trials: u64,
-    /// Those that solved their task.
+    /// Trials that solved their task.
     pub solved: u64,
-    /// Those that failed.
+    /// Failed trials.
     pub failed: u64,
-    /// Those that could not run.
+    /// Trials that could not run.
     pub skipped: u64,
-    /// Those that broke.
+    /// Trials with errors.
     pub errors: u64,
     /// Share of solved trials, with its interval at 95 %.
     pub solve_rate: [f64; 3],
@@ -55,37 +54,37 @@ pub struct Report {
     pub cluster_interval: Option<(f64, f64)>,
     /// Broken rules.
     pub policy_violations: u64,
-    /// Acts that were refused.
+    /// Refused acts.
     pub refused: u64,
     /// Solved trials with complete, verified bundles.
     pub with_evidence: u64,
-    /// Returns to an earlier state, and those that were whole.
+    /// Rollbacks, and complete ones among them.
     pub rollbacks: [u64; 2],
     /// Trials without a known cost.
     pub without_cost: u64,
-    /// Dollars per solve, with an interval where every cost is known.
+    /// Dollars per solve; the interval exists if every cost is known.
     pub cost_per_solve: Option<f64>,
-    /// Its interval at 95 %; `null` at the upper end stands for no bound.
+    /// Its interval at 95 %; `null` at the upper end means no bound.
     pub cost_interval: Option<(f64, Option<f64>)>,
-    /// Trials whose change touched paths that do not count.
+    /// Trials whose change touched guarded paths.
     pub touched_guarded: u64,
-    /// Causes of trials that were not solved.
+    /// Causes of unsolved trials.
     pub causes: BTreeMap<&'static str, u64>,
     /// Solve rates by part.
     pub parts: Vec<Part>,
-    /// With several attempts: k, pass@k and pass^k.
+    /// k, pass@k and pass^k, for several attempts.
     pub attempts: Vec<(u64, f64, f64)>,
-    /// Share of tasks that some attempts solved and some did not.
+    /// Share of tasks that some attempts solved and others did not.
     pub flip_rate: f64,
     /// Mean milliseconds per trial beside agent and tests.
     pub overhead_ms: u64,
     /// Bytes of the largest slot, of which `--jobs` exist at a time.
     pub disk_bytes: u64,
-    /// The earlier run that it is compared with, and how.
+    /// The earlier run for comparison, with the result.
     pub baseline: Option<(String, Comparison)>,
 }
 
-/// Everything that a report is made from.
+/// Input of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// The run.
@@ -94,19 +93,19 @@ pub struct Input<'a> {
     pub records: &'a [TrialRecord],
     /// The tasks.
     pub members: &'a [&'a Member],
-    /// Its bundles, added up.
+    /// Statistics of its bundles.
     pub scored: &'a Scored,
-    /// What the metrics are compared with.
+    /// Thresholds for the metrics.
     pub thresholds: &'a Thresholds,
-    /// Whether the lower bound must reach the threshold as well.
+    /// Set if the lower bound must reach the threshold as well.
     pub confident: bool,
 }
 
 impl Report {
-    /// The report as JSON, with its text.
+    /// Returns the report as JSON, with its text.
     ///
     /// # Errors
-    /// A figure has no form in JSON.
+    /// A figure cannot be represented in JSON.
     pub fn json(&self) -> serde_json::Result<serde_json::Value> {
         let mut value = serde_json::to_value(self)?;
         if let Some(table) = value.as_object_mut() {
@@ -115,7 +114,7 @@ impl Report {
         Ok(value)
     }
 
-    /// Makes the report.
+    /// Creates the report.
     #[must_use]
     pub fn of(input: Input<'_>) -> Self {
         let Input {
@@ -344,7 +343,7 @@ fn parts(input: Input<'_>) -> Vec<Part> {
     parts.collect()
 }
 
-/// Solved attempts of each task that has all of its attempts.
+/// Returns the number of solved attempts of each task with complete attempts.
 fn solved_of(facts: &RunFacts, records: &[TrialRecord]) -> Vec<u64> {
     let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for record in records {
@@ -389,7 +388,7 @@ fn dollars(microdollars: u64) -> f64 {
     float(microdollars) / 1e6
 }
 
-/// A share of a count, as the count that it came from.
+/// Converts a share of a count back to the count.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

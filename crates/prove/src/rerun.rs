@@ -1,4 +1,4 @@
-//! Grades the change of a bundle again, by the suite that its task comes from or by the tests in the bundle.
+//! Grades the change of a bundle again, with the suite of its task or with the tests in the bundle.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use witness::extension::TestPatch;
 /// Grades a change again in a fresh tree. `folder` is the suite; the task must have the digest of the bundle.
 ///
 /// # Errors
-/// The suite, the task or what it needs is missing, and what.
+/// The suite, the task or a requirement of it is missing; the error names it.
 pub fn rerun(
     folder: &Path,
     repositories: Option<&Path>,
@@ -30,7 +30,8 @@ pub fn rerun(
     grade(&suite, member, repositories, cache, diff)
 }
 
-/// Grades a change again by the tests of its bundle, without a suite. A relative source of the task counts from `folder`.
+/// Grades a change again by the tests of its bundle, without a suite. A relative source of the task is resolved from
+/// `folder`.
 ///
 /// # Errors
 /// The tests cannot be read, or the repository or the environment is missing.

@@ -1,5 +1,5 @@
-//! A run of an agent over a suite: trials by several threads, a journal that says how far each is, and sealing as they
-//! end. A run that was killed goes on where it was.
+//! A run of an agent over a suite: trials by several threads, a journal of their progress, and sealing as they end. A
+//! killed run resumes.
 
 mod folder;
 mod history;
@@ -26,12 +26,12 @@ pub use folder::RunFolder;
 use folder::{Line, name};
 pub use history::{comparable, counts, list, load};
 
-/// Trials in a row with the same fault after which no more is started.
+/// Consecutive trials with the same fault after which no more are started.
 const BREAKER: u64 = 3;
 /// Largest journal that is read.
 const MAX_JOURNAL: u64 = 256 << 20;
 
-/// What a run is: written once, compared when it goes on.
+/// Identity of a run: written once, compared when it is resumed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunFacts {
@@ -39,54 +39,52 @@ pub struct RunFacts {
     pub run: String,
     /// Folder of the suite.
     pub suite: String,
-    /// Name of the suite.
     pub suite_name: String,
-    /// Digest of the suite.
     pub suite_digest: String,
     /// Ids of the tasks.
     pub tasks: Vec<String>,
-    /// The agent as it was named.
+    /// The agent, as named by the user.
     pub agent: String,
     /// Name of the agent for people.
     pub agent_name: String,
-    /// Whether the run says something about the harness only.
+    /// Set if the run is only about the harness.
     pub harness_check: bool,
     /// Mode by name.
     pub mode: String,
     /// Hash of its policy.
     pub policy: String,
-    /// Who confirms calls in approved mode; empty in the others.
+    /// Confirmation of calls in approved mode; empty in other modes.
     #[serde(default)]
     pub confirm: String,
-    /// Name of the model as it was given.
+    /// Name of the model, as given.
     #[serde(default)]
     pub model: String,
-    /// Date up to which the model may know fixes, as it was given.
+    /// Date up to which the model may know fixes, as given.
     #[serde(default)]
     pub cutoff: String,
     /// Attempts per task.
     pub attempts: u32,
     /// Version of this program.
     pub tool: String,
-    /// What the boxes are made of.
+    /// Implementation of the boxes.
     pub sandbox: String,
-    /// Who judges the programs that an agent starts.
+    /// Decision about programs that an agent starts.
     pub governance: String,
-    /// When it began.
+    /// Start time.
     pub created: String,
 }
 
-/// Why a run cannot go on.
+/// Reason why a run cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A file.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A file of a trial.
+    /// A file operation of a trial failed.
     #[error("a file of the run cannot be written: {0}")]
     Io(#[from] io::Error),
-    /// A bundle.
+    /// A bundle could not be stored.
     #[error("a trial cannot be sealed: {0}")]
     Store(#[from] StoreError),
     /// The run is another one.
@@ -97,39 +95,38 @@ pub enum RunError {
     Missing(String),
 }
 
-/// How a run is made.
+/// Options and resources of a run.
 #[derive(Debug)]
 pub struct Runner<'a> {
-    /// The suite.
     pub suite: &'a Suite,
-    /// The tasks of it that are run.
+    /// The selected tasks.
     pub members: Vec<&'a Member>,
     /// Repositories and environments.
     pub lab: &'a Lab,
     /// The agent and its rules.
     pub rules: Rules,
-    /// What the run is.
+    /// Identity of the run.
     pub facts: RunFacts,
     /// Its files.
     pub folder: RunFolder,
-    /// Where bundles go.
+    /// Store for the bundles.
     pub store: &'a Store,
-    /// Trials at a time.
+    /// Concurrent trials.
     pub jobs: usize,
-    /// Most money, in millionths of a dollar.
+    /// Cost limit, in millionths of a dollar.
     pub max_cost: Option<u64>,
 }
 
-/// What became of a run.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Trials that were not started.
     pub not_started: usize,
-    /// Why.
+    /// Reason.
     pub stopped: Option<String>,
 }
 
-/// What threads share.
+/// State shared by threads.
 struct Shared {
     journal: Mutex<()>,
     done: AtomicUsize,
@@ -140,7 +137,7 @@ struct Shared {
 }
 
 impl Runner<'_> {
-    /// Runs all trials that are not done. `told` hears how many are, and the last one.
+    /// Runs all trials that are not done. `told` is called with the number of done ones, and the last one.
     ///
     /// # Errors
     /// The run is another one, or its files or bundles cannot be written.
@@ -268,7 +265,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs, grades and seals one trial, from where a killed run left it.
+    /// Runs, grades and seals one trial; resumes a killed one.
     fn one(
         &self,
         shared: &Shared,
@@ -283,7 +280,7 @@ impl Runner<'_> {
             .and_then(|text| String::from_utf8(text).ok()?.parse().ok())
             .unwrap_or(0);
         if was_sealed {
-            // Sealed as broken or skipped: this is another try, with a bundle of its own.
+            // Sealed with an error or skipped: this is another attempt, with a separate bundle.
             retry += 1;
             for file in ["result.json", "agent.json", "diff", "test.log"] {
                 fs::remove_file(folder.0.join(file)).ok();

@@ -1,4 +1,4 @@
-//! A graded trial as a signed bundle. Sealing twice gives the same task id, which the ledger takes once.
+//! A graded trial as a signed bundle. Sealing twice gives the same task id, which the ledger accepts once.
 
 use std::path::PathBuf;
 
@@ -13,11 +13,11 @@ use crate::run::RunFacts;
 use crate::suite::Member;
 use crate::trial::{TrialFolder, TrialRecord};
 
-/// Digest of the task, so that a changed task is another task.
+/// Fact with the digest of the task, so that a changed task counts as another.
 pub const SUITE_TASK_DIGEST: &str = "suite_task_digest";
-/// Folder of the suite.
+/// Fact with the folder of the suite.
 pub const SUITE_FOLDER: &str = "suite_folder";
-/// Name of the run.
+/// Fact with the name of the run.
 pub const RUN: &str = "prove_run";
 
 /// Returns the id of a trial: a UUID of version 8 over run, task and attempt.
@@ -35,10 +35,9 @@ pub fn task_id(run: &str, digest: &str, attempt: u32, retry: u32) -> TaskId {
     TaskId(id)
 }
 
-/// Where the bundle of a trial is.
+/// The bundle of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedTrial {
-    /// Its id.
     pub task_id: TaskId,
     /// Its file.
     pub path: PathBuf,
@@ -46,7 +45,7 @@ pub struct SealedTrial {
     pub sha256: String,
 }
 
-/// Seals a graded trial, or finds the bundle that was sealed before a crash.
+/// Seals a graded trial, or finds its bundle from before a crash.
 ///
 /// # Errors
 /// The bundle cannot be written.
@@ -118,7 +117,7 @@ fn builder(
         cost_microdollars: record.agent.cost.unwrap_or(0),
         tokens: record.agent.tokens.unwrap_or(0),
     };
-    // The policy's list of tools is about an agent's own tools, and the box shows programs.
+    // The policy's list of tools is for an agent's own tools, but the box observes programs.
     if mode == Mode::Autonomous {
         builder.record_judged(&call, &[])?;
     }
@@ -172,7 +171,7 @@ fn builder(
     Ok(builder)
 }
 
-/// Returns the beginning of a SHA-256 that is written as text.
+/// Returns the beginning of a hexadecimal SHA-256.
 fn hash_of(text: &str) -> [u8; 8] {
     let mut short = [0; 8];
     hex::decode_to_slice(text.get(..16).unwrap_or_default(), &mut short).ok();
@@ -230,7 +229,7 @@ fn provenance(
     all
 }
 
-/// States how the cost is known, what passed the model socket, and the calls that were refused.
+/// States the source of the cost, the traffic through the model socket, and the refused calls.
 fn traffic(record: &TrialRecord) -> Vec<(&'static str, String)> {
     let agent = &record.agent;
     let mut all = Vec::new();

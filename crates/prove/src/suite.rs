@@ -1,4 +1,4 @@
-//! A suite: a folder of tasks, as data. Nothing in it runs until a command is told to run it.
+//! A suite: a folder of tasks, as data. Nothing in it runs without an explicit command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,7 +26,7 @@ const FILES: [&str; 5] = [
     "tests.json",
 ];
 
-/// A suite that cannot be used.
+/// Error of reading a suite.
 #[derive(Debug, thiserror::Error)]
 #[error("the suite `{}` cannot be used: {why}", folder.display())]
 pub struct SuiteError {
@@ -34,7 +34,7 @@ pub struct SuiteError {
     why: String,
 }
 
-/// `suite.toml`.
+/// Content of `suite.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Meta {
@@ -51,13 +51,11 @@ pub struct Meta {
 /// A task with its files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
-    /// The task.
     pub task: Task,
-    /// Its tests.
     pub tests: Tests,
-    /// The text that an agent gets.
+    /// The issue text for the agent.
     pub issue: String,
-    /// The change that solves it; `None` when it is withheld.
+    /// The change that solves it; `None` if it is withheld.
     pub reference: Option<Vec<u8>>,
     /// The change of the tests.
     pub test_patch: Vec<u8>,
@@ -65,22 +63,21 @@ pub struct Member {
     pub digest: String,
 }
 
-/// A suite that was read.
+/// A parsed suite.
 #[derive(Clone, Debug)]
 pub struct Suite {
-    /// Where it is.
     pub folder: PathBuf,
-    /// `suite.toml`.
+    /// Content of `suite.toml`.
     pub meta: Meta,
     /// Tasks by id.
     pub members: Vec<Member>,
 }
 
 impl Suite {
-    /// Reads a suite and checks everything that can be checked without running it.
+    /// Reads a suite and checks everything possible without running it.
     ///
     /// # Errors
-    /// A file is missing, malformed or outside of its limits.
+    /// A file is missing, malformed or exceeds its limits.
     pub fn read(folder: &Path) -> Result<Self, SuiteError> {
         let fail = |why: String| SuiteError {
             folder: folder.to_owned(),
@@ -123,7 +120,7 @@ impl Suite {
         })
     }
 
-    /// SHA-256 over the digests of all tasks.
+    /// Returns the SHA-256 over the digests of all tasks.
     #[must_use]
     pub fn digest(&self) -> String {
         digest_of(
@@ -133,7 +130,7 @@ impl Suite {
         )
     }
 
-    /// Tasks whose files are not those that `suite.toml` recorded.
+    /// Returns the tasks whose files differ from the digests in `suite.toml`.
     #[must_use]
     pub fn changed(&self) -> Vec<&str> {
         let differs =
@@ -145,8 +142,8 @@ impl Suite {
             .collect()
     }
 
-    /// Returns the folder of the repository of a task. A relative source is looked for below `ROLEOS_PROVE_REPOS` by its
-    /// last part when that is given, else from the suite.
+    /// Returns the folder of the repository of a task. A relative source is searched below `ROLEOS_PROVE_REPOS` by its
+    /// last component if that is set, else resolved from the suite.
     #[must_use]
     pub fn source(&self, task: &Task, repositories: Option<&Path>) -> PathBuf {
         let plain = Path::new(&task.source);
@@ -156,7 +153,7 @@ impl Suite {
         }
     }
 
-    /// Chooses tasks: the same share of every repository, old and new alternating, in an order that the seed decides.
+    /// Selects tasks: the same share of every repository, old and new alternating, in an order determined by the seed.
     #[must_use]
     pub fn split(&self, count: usize, seed: u64) -> Vec<&Member> {
         let mut by_repository: BTreeMap<&str, Vec<&Member>> = BTreeMap::new();
@@ -175,7 +172,7 @@ impl Suite {
                     .cmp(&b.task.created_at)
                     .then(a.task.id.cmp(&b.task.id))
             });
-            // Within each quarter of the history the seed decides, and quarters take turns.
+            // Within each quarter of the history the seed determines the order, and quarters alternate.
             let quarter = list.len().div_ceil(4).max(1);
             let mut parts: Vec<Vec<&Member>> = list.chunks(quarter).map(<[_]>::to_vec).collect();
             parts.iter_mut().for_each(|part| part.sort_by_key(rank));
@@ -220,7 +217,7 @@ impl Member {
         Ok(member.with_digest())
     }
 
-    /// Returns the parts of the task that grade it, as a bundle carries them.
+    /// Returns the parts of the task that are needed for grading, in the format of a bundle.
     #[must_use]
     pub fn graded_by(&self) -> TestPatch {
         TestPatch {
@@ -233,7 +230,7 @@ impl Member {
     /// Reads a task from a bundle, without its issue and its reference.
     ///
     /// # Errors
-    /// A part is malformed or outside of its limits.
+    /// A part is malformed or exceeds its limits.
     pub fn of_bundle(parts: &TestPatch) -> Result<Self, BadTask> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let member = Self {
@@ -259,7 +256,7 @@ impl Member {
         self
     }
 
-    /// The files of a task; absent ones are `None`.
+    /// Returns the files of a task; missing ones are `None`.
     fn files(&self) -> [(&'static str, Option<Vec<u8>>); 5] {
         let task = self.task.to_text().unwrap_or_default();
         let [issue, reference, toml, patch, tests] = FILES;
@@ -332,7 +329,7 @@ pub fn write(folder: &Path, name: &str, tool: &str, members: &[Member]) -> Resul
     put(&folder.join("suite.toml"), text.as_bytes())
 }
 
-/// SHA-256 over `path NUL length NUL bytes` of each pair, in hex.
+/// Returns the SHA-256 over `path NUL length NUL bytes` of each pair, in hex.
 fn digest_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
     let mut hash = Sha256::new();
     for (path, bytes) in pairs {

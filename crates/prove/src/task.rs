@@ -1,10 +1,10 @@
-//! One task of a suite as its `task.toml` and `tests.json` say it. Parses text into checked values; reads no file.
+//! One task of a suite, from its `task.toml` and `tests.json`. Parses text into checked values, without file access.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the format that is read and written.
+/// Version of the format.
 pub const SCHEMA: u32 = 1;
 /// Longest command, path or pattern.
 const MAX_TEXT: usize = 4096;
@@ -15,7 +15,7 @@ const MAX_LIST: usize = 10_000;
 /// Most tests that a task names.
 const MAX_TESTS: usize = 200_000;
 
-/// A task file that cannot be used.
+/// Error of a task file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadTask(String);
@@ -26,7 +26,6 @@ impl BadTask {
     }
 }
 
-/// A task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
@@ -38,9 +37,9 @@ pub struct Task {
     pub repo: String,
     /// Folder of the repository, relative to the suite or absolute.
     pub source: String,
-    /// Commit that the work starts from.
+    /// Base commit of the work.
     pub base_commit: String,
-    /// Its tree: the one that is materialised and checked.
+    /// Its tree, which is materialised and checked.
     pub base_tree: String,
     /// Commit that solves the task.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -54,24 +53,24 @@ pub struct Task {
     /// Patterns of the paths that belong to the tests and are restored before grading.
     #[serde(default)]
     pub test_paths: Vec<String>,
-    /// Patterns of further paths that an agent's change does not reach the grading with.
+    /// Patterns of further paths whose changes by an agent are not graded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guarded: Vec<String>,
     /// Guarded paths that the reference itself changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_guarded: Vec<String>,
-    /// Where the issue text comes from.
+    /// Source of the issue text.
     #[serde(default)]
     pub issue: Issue,
-    /// What the tests need.
+    /// Dependencies of the tests.
     #[serde(default)]
     pub environment: Environment,
-    /// How the tests run.
+    /// Execution of the tests.
     pub test: Test,
-    /// What an agent and the tests may use.
+    /// Limits of the agent and the tests.
     #[serde(default)]
     pub limits: Limits,
-    /// What they may reach.
+    /// Network access.
     #[serde(default)]
     pub network: Network,
     /// Fields of other formats, kept for a round trip.
@@ -79,13 +78,13 @@ pub struct Task {
     pub x: toml::Table,
 }
 
-/// Where an issue text comes from.
+/// Source of an issue text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Issue {
     /// `commit`, `issue`, `tests` or `hand`.
     pub source: IssueSource,
-    /// Words that were masked because only the fix has them.
+    /// Words that were masked because only the fix contains them.
     pub masked: u32,
     /// Names that the tests use and the base does not have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -102,7 +101,7 @@ impl Default for Issue {
     }
 }
 
-/// Where an issue text comes from.
+/// Source of an issue text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IssueSource {
@@ -117,7 +116,7 @@ pub enum IssueSource {
 }
 
 impl IssueSource {
-    /// Stable name.
+    /// Returns the stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -133,13 +132,13 @@ impl IssueSource {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Environment {
-    /// Command that makes the environment in `/w/env`, once per key, with a network.
+    /// Command that creates the environment in `/w/env`, once per key, with a network.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub setup: String,
     /// Files whose content names the environment.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub key: Vec<String>,
-    /// Programs that must be there.
+    /// Required programs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
     /// Container image.
@@ -147,7 +146,7 @@ pub struct Environment {
     pub image: String,
 }
 
-/// How the tests run.
+/// Execution of the tests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
@@ -158,7 +157,7 @@ pub struct Test {
     pub files: Vec<String>,
     /// Format of the report.
     pub format: Format,
-    /// Whether a test that must fail is added.
+    /// Use of a test that must fail.
     #[serde(default)]
     pub canary: Canary,
 }
@@ -181,24 +180,24 @@ pub enum Format {
     JestJson,
     /// Common Test Report Format.
     Ctrf,
-    /// The exit code alone.
+    /// Only the exit code.
     Exit,
     /// A number in `/logs/verifier/reward.txt`.
     Reward,
 }
 
-/// Whether a test that must fail is added.
+/// Use of a test that must fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Canary {
-    /// Where the runner is known.
+    /// Added if the runner is known.
     #[default]
     Auto,
-    /// Never; grading says so.
+    /// Never added; the grading states that.
     Off,
 }
 
-/// What an agent and the tests may use.
+/// Limits of the agent and the tests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -232,7 +231,7 @@ impl Default for Limits {
     }
 }
 
-/// What the boxes may reach.
+/// Network access of the boxes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Network {
@@ -255,13 +254,13 @@ impl Default for Network {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE", deny_unknown_fields, default)]
 pub struct Tests {
-    /// Must fail without the fix and pass with it.
+    /// Tests that must fail without the fix and pass with it.
     pub fail_to_pass: BTreeSet<String>,
-    /// Must pass with and without it.
+    /// Tests that must pass with and without it.
     pub pass_to_pass: BTreeSet<String>,
-    /// Fail with the fix too, and are not graded.
+    /// Tests that fail with the fix too, and are not graded.
     pub known_failing: BTreeSet<String>,
-    /// Differ from run to run.
+    /// Tests with varying results.
     pub unstable: BTreeSet<String>,
 }
 
@@ -269,7 +268,7 @@ impl Task {
     /// Parses a `task.toml`.
     ///
     /// # Errors
-    /// A key is unknown or missing, or a value is outside of its limits.
+    /// A key is unknown or missing, or a value exceeds its limits.
     pub fn parse(text: &str) -> Result<Self, BadTask> {
         let task: Self =
             toml::from_str(text).map_err(|error| BadTask::new(error.message().to_owned()))?;
@@ -280,7 +279,7 @@ impl Task {
     /// Writes a `task.toml`.
     ///
     /// # Errors
-    /// A value has no form in TOML.
+    /// A value cannot be represented in TOML.
     pub fn to_text(&self) -> Result<String, BadTask> {
         toml::to_string(self).map_err(|error| BadTask::new(error.to_string()))
     }
@@ -393,7 +392,7 @@ impl Tests {
     /// Parses a `tests.json`.
     ///
     /// # Errors
-    /// It is not the object that it should be, or too large.
+    /// It is malformed or too large.
     pub fn parse(text: &str) -> Result<Self, BadTask> {
         let tests: Self = serde_json::from_str(text)
             .map_err(|error| BadTask::new(format!("tests.json: {error}")))?;
@@ -416,7 +415,7 @@ impl Tests {
     }
 }
 
-/// Checks the name of a task, which becomes a folder's.
+/// Checks the name of a task, which is also a folder name.
 pub(crate) fn check_id(id: &str) -> Result<(), BadTask> {
     let is_good = id.starts_with(|first: char| first.is_ascii_alphanumeric())
         && id.len() <= MAX_ID
@@ -431,7 +430,7 @@ pub(crate) fn check_id(id: &str) -> Result<(), BadTask> {
     })
 }
 
-/// Returns `true` if a path or pattern stays below the folder that it is relative to, and out of `.git`.
+/// Returns `true` if a path or pattern stays below its base folder, and outside of `.git`.
 pub(crate) fn is_inside(path: &str) -> bool {
     !path.is_empty()
         && !path.starts_with('/')
@@ -458,7 +457,7 @@ fn check_text(name: &str, text: &str) -> Result<(), BadTask> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A task file that is fine.
+    /// A valid task file.
     pub(crate) const GOOD: &str = r#"
 schema = 1
 id = "a__b-1"

@@ -1,8 +1,7 @@
-//! Trees that agents and tests work in: one commit over the base tree and nothing else, in a repository of its own.
+//! Working trees of agents and tests: only one commit over the base tree, in a separate repository.
 //!
-//! The source repository is only read. An agent's tree has its own objects, so that nothing of the history is there; a
-//! grading tree needs no repository at all. What an agent changed is compared from outside, and `.git` in its tree is
-//! not believed.
+//! The source repository is only read. An agent's tree has its own objects, without the history; a grading tree needs
+//! no repository at all. Changes of an agent are computed from outside, and `.git` in its tree is not trusted.
 
 use std::fs;
 use std::io;
@@ -17,7 +16,7 @@ use crate::repo::Repo;
 /// Refs and settings of an agent's repository.
 const HEAD: &str = "ref: refs/heads/main\n";
 
-/// The store of one source repository: objects that the harness makes, beside the source's own.
+/// The object store for one source repository: objects of the harness, beside the source's own.
 #[derive(Clone, Debug)]
 pub struct Trees {
     store: PathBuf,
@@ -27,7 +26,7 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// Makes the store for a repository below `cache`; temporary files go to `work`.
+    /// Creates the store for a repository below `cache`; temporary files go to `work`.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -93,10 +92,10 @@ impl Trees {
         git.run(["read-tree", "--reset", "-u", tree], &[]).map(drop)
     }
 
-    /// Makes the tree that an agent works in: the files of `tree` and a repository with one commit.
+    /// Creates the working tree of an agent: the files of `tree` and a repository with one commit.
     ///
     /// # Errors
-    /// An object is missing, a file cannot be written, or the repository holds more than it should.
+    /// An object is missing, a file cannot be written, or the repository contains other objects.
     pub fn write_agent_tree(&self, tree: &str, to: &Path, hidden: &[&str]) -> Result<(), GitError> {
         let commit = self.pack(tree)?;
         let git_dir = to.join(".git");
@@ -130,7 +129,7 @@ impl Trees {
         Self::check(&git, tree, hidden)
     }
 
-    /// Checks that an agent's repository has its tree, one commit, and none of the hidden objects.
+    /// Checks that an agent's repository contains its tree, one commit, and none of the hidden objects.
     fn check(git: &Git, tree: &str, hidden: &[&str]) -> Result<(), GitError> {
         let mut asked = "HEAD^{tree}\n".to_owned();
         for one in hidden {
@@ -152,7 +151,7 @@ impl Trees {
         })
     }
 
-    /// Makes the pack of a tree with its one commit, once. Returns the commit.
+    /// Creates the pack of a tree with its one commit, once. Returns the commit.
     fn pack(&self, tree: &str) -> Result<String, GitError> {
         let name = self.packs.join(format!("{tree}.commit"));
         if let Ok(commit) = fs::read_to_string(&name) {
@@ -192,7 +191,7 @@ impl Trees {
             .map(drop)
     }
 
-    /// Returns what changed in a folder since `tree`, new files included. `.git` and nested repositories are left out.
+    /// Returns the changes in a folder since `tree`, new files included. `.git` and nested repositories are left out.
     ///
     /// # Errors
     /// A file cannot be read, or the patch is too large.
@@ -252,12 +251,11 @@ impl Trees {
     }
 }
 
-/// What an agent changed.
+/// Changes of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// The patch.
     pub patch: Vec<u8>,
-    /// There is more than is taken.
+    /// Set if the changes exceed the limit.
     pub is_cut: bool,
 }
 
@@ -266,7 +264,7 @@ fn is_git_path(path: &[u8]) -> bool {
         .any(|part| part.eq_ignore_ascii_case(b".git"))
 }
 
-/// Writes a file that no one else reads while it is written.
+/// Writes a file that has no readers meanwhile.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     files::write_plainly(path, bytes).map_err(|error| error.source)
 }

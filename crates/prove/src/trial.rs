@@ -1,5 +1,5 @@
-//! One attempt at one task: a fresh tree, the agent in its box under supervision, what it changed, a rollback where it
-//! broke a rule, and the grade. Every step leaves a file, so that a killed run goes on where it was.
+//! One attempt at one task: a fresh tree, the agent in its box under supervision, its change, a rollback if it broke a
+//! rule, and the grade. Every step leaves a file, so that a killed run resumes.
 
 mod agent_box;
 pub mod hooks;
@@ -27,38 +27,36 @@ use crate::suite::Member;
 use crate::world::{self, World};
 pub use record::{AgentRecord, RollbackRecord, TrialFolder, TrialRecord};
 
-/// Mount points that are no part of an agent's work.
+/// Mount points that are not part of an agent's work.
 const SKIP: [&str; 1] = ["node_modules"];
-/// Most of an agent's output that is kept.
+/// Longest output of an agent that is kept.
 const MAX_TRANSCRIPT: usize = 4 << 20;
 
-/// How agents are run.
+/// Rules of running agents.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Who works.
     pub agent: Agent,
-    /// How much freedom it has.
     pub mode: Mode,
-    /// `roleos` itself, which supervises the box and leads out of it.
+    /// `roleos` itself, which supervises the box and connects it to the outside.
     pub program: PathBuf,
-    /// The workspace whose rules count for the supervisor. `None` runs unsupervised.
+    /// The workspace whose rules the supervisor applies. `None` runs unsupervised.
     pub supervised_in: Option<PathBuf>,
     /// Settings of `--policy`, as text.
     pub policy: String,
-    /// Whether the harness confirms calls that are not gated, in approved mode.
+    /// Set if the harness confirms calls that are not gated, in approved mode.
     pub confirms: bool,
-    /// Models that the agent reaches. `None` gives it none.
+    /// Models for the agent; `None` for none.
     pub models: Option<Arc<dyn Models>>,
     /// Name of the model.
     pub model: String,
     /// Folders with the agent's programs.
     pub folders: Vec<PathBuf>,
-    /// Changes by task that are graded instead of running an agent.
+    /// Changes by task that are graded instead of an agent's work.
     pub predictions: Option<BTreeMap<String, String>>,
 }
 
 impl Rules {
-    /// Address of the model inside of the box; empty without one.
+    /// Returns the address of the model inside the box; empty without one.
     #[must_use]
     pub fn model_url(&self) -> String {
         let url = || format!("http://127.0.0.1:{}", model::PORT);
@@ -66,7 +64,7 @@ impl Rules {
     }
 }
 
-/// Runs the agent if it has not ended yet, then grades. `step` hears what begins and what is done.
+/// Runs the agent if it has not ended yet, then grades. `step` is called with each begun and finished step.
 ///
 /// # Errors
 /// A file of the run cannot be written.
@@ -83,7 +81,7 @@ pub fn run(
     let agent = match folder.record::<AgentRecord>("agent.json") {
         Some(agent) => agent,
         None => {
-            // A run that dies from here on has lost an attempt, and its money.
+            // If the run is killed from here on, an attempt and its cost are lost.
             folder.keep("lost.json", &(lost + 1))?;
             let agent = AgentRecord {
                 lost,
@@ -141,7 +139,7 @@ fn millis(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Runs the agent in a fresh tree and takes what it changed.
+/// Runs the agent in a fresh tree and returns its change.
 fn run_agent(
     bench: &Bench<'_>,
     rules: &Rules,
@@ -241,7 +239,7 @@ fn write_tree(bench: &Bench<'_>, member: &Member, tree: &Path) -> Result<(), bas
     Ok(())
 }
 
-/// Finds budgets that are used up, and a model that failed.
+/// Detects exceeded budgets, and a failed model.
 fn judge_budgets(record: &mut AgentRecord, member: &Member) {
     let limits = &member.task.limits;
     let calls = record.calls.len() as u64;
@@ -264,7 +262,7 @@ fn judge_budgets(record: &mut AgentRecord, member: &Member) {
     }
 }
 
-/// Finds broken rules in the state that the agent left, and returns to the state before it where the mode says so.
+/// Detects broken rules in the agent's final state, and restores the state before it if the mode requires that.
 fn judge(
     bench: &Bench<'_>,
     rules: &Rules,
@@ -336,7 +334,7 @@ fn size_below(folder: &Path) -> u64 {
     sizes.fold(0, |sum, facts| sum.saturating_add(facts.len()))
 }
 
-/// Returns the last block of a text that is fenced as a diff; nothing without one.
+/// Returns the last fenced diff in a text; empty if there is none.
 fn suggestion(printed: &str) -> String {
     let mut found = String::new();
     let mut block: Option<String> = None;
@@ -357,7 +355,7 @@ fn suggestion(printed: &str) -> String {
     found
 }
 
-/// Applies a change that was written down, and takes the part of it that counts.
+/// Applies a recorded change, and returns the part of it that counts.
 fn apply_change(
     bench: &Bench<'_>,
     member: &Member,
@@ -374,7 +372,7 @@ fn apply_change(
     take_change(bench, member, tree, folder, record)
 }
 
-/// Takes the part of the change that counts.
+/// Returns the part of the change that counts.
 fn take_change(
     bench: &Bench<'_>,
     member: &Member,

@@ -1,4 +1,4 @@
-//! Puts the base trees of tasks into the suite itself, without any commit, so that it needs no other repository.
+//! Copies the base trees of tasks into the suite itself, without commits, so that it needs no other repository.
 
 use std::fs;
 use std::io;
@@ -28,7 +28,7 @@ pub fn vendor(
     let mut arguments = vec!["rev-list", "--objects", "--no-object-names"];
     arguments.extend(members.iter().map(|member| member.task.base_tree.as_str()));
     let objects = repo.run(&arguments)?;
-    // One thread, so that the same trees give the same bytes.
+    // One thread, so that equal trees give equal bytes.
     let packed = repo.run_with(&["pack-objects", "--stdout", "-q", "--threads=1"], &objects)?;
     let format = repo.line(&["rev-parse", "--show-object-format"])?;
     let pack = store.join("objects/pack/pack-trees.pack");

@@ -1,8 +1,8 @@
-//! The state of an agent's tree as a list of everything in it, and the way back to it.
+//! The state of an agent's tree as a list of everything in it, and its restoration.
 //!
 //! Worktree entries are compared by type, permissions, size and content, ignored and hidden files, empty folders and
-//! nested repositories included; of `.git` everything but the objects, and the index by its entries. Times are not part
-//! of it.
+//! nested repositories included; of `.git` everything but the objects, and the index by its entries. Times are not
+//! included.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use base::git::{Content, Git};
 use sha2::{Digest as _, Sha256};
 
-/// Files beyond this are compared by their size; the base has none.
+/// Files beyond this size are compared by their size; the base has none.
 const MAX_HASHED: u64 = 64 << 20;
-/// More entries than this are not listed one by one.
+/// Most entries that are listed.
 const MAX_ENTRIES: usize = 1_000_000;
 
 /// Everything in a tree.
@@ -28,7 +28,7 @@ pub struct World {
 }
 
 impl World {
-    /// Reads a tree. Entries named `skip` at its top are left out.
+    /// Reads a tree. Top-level entries named in `skip` are left out.
     ///
     /// # Errors
     /// A folder cannot be read.
@@ -48,7 +48,7 @@ impl World {
         Ok(world)
     }
 
-    /// SHA-256 over all entries.
+    /// Returns the SHA-256 over all entries.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut hash = Sha256::new();
@@ -61,7 +61,7 @@ impl World {
         format!("world:{}", hex::encode(hash.finalize()))
     }
 
-    /// Paths that are not the same in both.
+    /// Returns the paths that differ.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<PathBuf> {
         let all = self.entries.keys().chain(other.entries.keys());
@@ -106,14 +106,14 @@ impl World {
     }
 }
 
-/// Objects that no ref leads to are harmless, and are not compared.
+/// Returns `true` for git objects, which are not compared: unreachable ones are harmless.
 fn is_objects(path: &Path) -> bool {
     path.starts_with(".git/objects")
         && !path.starts_with(".git/objects/info")
         && path != Path::new(".git/objects")
 }
 
-/// What an entry is, in one line.
+/// Describes an entry in one line.
 fn entry(path: &Path, facts: &fs::Metadata) -> io::Result<String> {
     let kind = facts.file_type();
     let mode = facts.mode() & 0o7777;
@@ -148,7 +148,7 @@ fn entry(path: &Path, facts: &fs::Metadata) -> io::Result<String> {
     })
 }
 
-/// Lets the owner read and change an entry; root can anyway.
+/// Lets the owner read and change an entry; root always can.
 fn open_up(path: &Path) {
     if rustix::process::geteuid().is_root() {
         return;
@@ -165,7 +165,7 @@ fn open_up(path: &Path) {
     }
 }
 
-/// Makes a tree what `wanted` says, with the entries that differ taken from `fresh`, a tree in that state. The processes
+/// Restores a tree to `wanted`, with the differing entries copied from `fresh`, a tree in that state. The processes
 /// that worked in the tree must have ended.
 ///
 /// # Errors
@@ -177,7 +177,7 @@ pub fn restore(tree: &Path, fresh: &Path, wanted: &World, skip: &[&str]) -> io::
     }
     let now = World::read(tree, skip)?;
     let differing = wanted.differences(&now);
-    // Deepest first, so that a folder is empty before it goes.
+    // Deepest first, so that a folder is empty before it is removed.
     for path in differing.iter().rev() {
         remove(
             &tree.join(path),

@@ -1,4 +1,4 @@
-//! A suite mined from a scratch repository, whose test runner is the shell: mining, grading against tricks, isolation,
+//! A suite mined from a scratch repository, whose test runner is the shell: mining, grading with tricks, isolation,
 //! rollback, and runs of the built-in agents.
 
 #![expect(
@@ -63,7 +63,7 @@ fn test_of(name: &str, call: &str, wanted: &str) -> String {
     )
 }
 
-/// A repository with one commit that fixes a fault and adds a function, and some that are no task.
+/// Creates a repository with one commit that fixes a fault and adds a function, and some that are not tasks.
 fn repository(folder: &Path) {
     git(folder, &["init", "-q", "."]);
     put(folder.join("lib.sh"), "add() { echo $(($1 - $2)); }\n");
@@ -111,7 +111,7 @@ struct Scratch {
     mined: mine::Mined,
 }
 
-/// The scratch repository and its suite, made once.
+/// Returns the scratch repository and its suite, created once.
 fn scratch() -> &'static Scratch {
     static MADE: OnceLock<Scratch> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -206,7 +206,7 @@ fn a_history_gives_its_one_task_and_says_why_not_the_others() {
         .map(|one| one.reason.as_str())
         .collect();
     assert_eq!(reasons, ["no_fail_to_pass"]);
-    // Mined again it is the same, byte for byte.
+    // Mined again, it is the same, byte for byte.
     let made = scratch();
     let again = mine_at(
         &made.repo,
@@ -218,7 +218,7 @@ fn a_history_gives_its_one_task_and_says_why_not_the_others() {
     assert_eq!(again.members, mined.members);
 }
 
-/// Files that an agent writes, and what it comes to.
+/// Files that an agent writes, with the results.
 #[test]
 fn tricks_do_not_solve() {
     let forged =
@@ -329,7 +329,7 @@ fn the_agents_tree_holds_nothing_of_the_fix() {
             .line(&["rev-parse", &format!("{}:lib.sh", member.task.fix_commit)])
             .unwrap();
         assert!(!packs.contains(fix.trim()));
-        // A tree that has it is noticed.
+        // A tree that contains it is detected.
         let other = bench.work.join("other");
         assert!(
             bench
@@ -426,7 +426,7 @@ fn every_damage_is_seen_and_undone() {
                 Vec::<PathBuf>::new(),
                 "{name}"
             );
-            // A restore that brings something else is not taken for one that worked.
+            // A restore with another result does not count as successful.
             damage(&tree);
             put(fresh.join("lib.sh"), "sabotage");
             fs::remove_file(tree.join("lib.sh")).ok();

@@ -1,7 +1,7 @@
 //! The opt-in second opinion on a call that broke no rule of its contract.
 //!
-//! Nothing here runs unless `ROLEOS_CONFORMANCE_CONSULT` is on. The specialist is asked over the network, so the `roleos`
-//! beside this program does that; it gets little time and is ended when it takes longer.
+//! Nothing here runs unless `ROLEOS_CONFORMANCE_CONSULT` is on. The specialist is on the network, so the `roleos`
+//! beside this program calls it; it gets little time and is ended if it takes longer.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -14,24 +14,24 @@ use guard::hook::Consultation;
 use routing::specialists::{Named, Paths, Settings, Specialists};
 use specialist::conformance::ROLE;
 
-/// Longest that an agent waits for an opinion.
+/// Longest time that an agent waits for an opinion.
 const TIME: Duration = Duration::from_millis(1500);
 
-/// Kept free for the answer itself.
+/// Time reserved for the answer itself.
 const RESERVE: Duration = Duration::from_millis(400);
 
-/// Kept free for writing down what came of it.
+/// Time reserved for logging the result.
 const SETTLING: Duration = Duration::from_millis(100);
 
 /// Longest name of a version that is read.
 const MAX_VERSION: u64 = 1024;
 
-/// Asks before `end` and returns the version that objects, or nothing.
+/// Requests an opinion before `end` and returns the version that objects, or `None`.
 pub(crate) fn ask(consultation: &Consultation, end: Instant) -> Option<String> {
     let left = end.saturating_duration_since(Instant::now());
     let time = left.saturating_sub(RESERVE).min(TIME);
     let calling = time.checked_sub(SETTLING).filter(|time| !time.is_zero())?;
-    // Without an entry nothing is counted and nothing is started.
+    // Without an entry, nothing is counted or started.
     is_registered(consultation).then_some(())?;
     let mut child = start(consultation, calling)?;
     let (sender, receiver) = mpsc::sync_channel(1);
@@ -43,7 +43,7 @@ pub(crate) fn ask(consultation: &Consultation, end: Instant) -> Option<String> {
         drop(input);
         let mut version = String::new();
         let read = output.read_to_string(&mut version);
-        // The receiver is gone when the time is over.
+        // There is no receiver after the time limit.
         sender
             .send((written.is_ok() && read.is_ok()).then_some(version))
             .ok();
@@ -89,7 +89,7 @@ fn start(consultation: &Consultation, time: Duration) -> Option<Child> {
         .ok()
 }
 
-/// Ends a child that is late; one that has ended is only waited for.
+/// Ends a late child; an ended one is only waited for.
 fn stop(child: &mut Child) {
     child.kill().ok();
     child.wait().ok();

@@ -8,14 +8,14 @@
 //! | 3 | done, but not finished: do not repeat it, the next command finishes it |
 //! | 125 | `roleos run`: the command cannot be supervised, and was not started |
 //!
-//! `roleos hook` has a table of its own, that of the agent which calls it: 0 proceed, 2 block.
+//! `roleos hook` uses the codes of the agent that calls it: 0 proceed, 2 block.
 
 use std::process::ExitCode;
 
-/// How a command ends.
+/// Exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Done, and what was checked holds.
+    /// Done, and the check passed.
     Done = 0,
     /// The input is wrong, or a check failed.
     Failed = 1,
@@ -23,12 +23,12 @@ pub enum Exit {
     Refused = 2,
     /// Done and recorded, but a later step failed. Repeating it would do it twice.
     Unfinished = 3,
-    /// A command was not started, because it cannot be supervised. Its own codes are all others.
+    /// A command was not started, because it cannot be supervised. All other codes may be its own.
     Unsupervised = 125,
 }
 
 impl Exit {
-    /// Done when the check holds.
+    /// Returns `Done` if the check passed, else `Failed`.
     #[must_use]
     pub fn of_check(holds: bool) -> Self {
         if holds { Self::Done } else { Self::Failed }

@@ -1,6 +1,6 @@
-//! `box-hook`: passes one event of an agent in a box to a socket, and its answer back. Decides nothing and keeps nothing.
+//! `box-hook`: passes one event of an agent in a box to a socket, and its answer back. Decides and stores nothing.
 //!
-//! The harness outside of the box answers. Everything that goes wrong here blocks the call.
+//! The harness outside of the box answers. Every failure here blocks the call.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};

@@ -1,6 +1,6 @@
-//! `hook`: reads one event of an agent from standard input and answers it in time, whatever happens.
+//! `hook`: reads one event of an agent from standard input and always answers it in time.
 //!
-//! A timer interrupts work that takes too long, and an answer is given in its place; a panic is caught.
+//! A timer interrupts work that takes too long and answers in its place; a panic is caught.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
@@ -30,34 +30,34 @@ use crate::exit::Exit;
 /// An installed hook has five seconds; we answer before that.
 const DEADLINE: Duration = Duration::from_secs(4);
 
-/// How long before the deadline the wait for a lock ends, so that the answer can name the process that holds it.
+/// Time before the deadline at which the wait for a lock ends, so that the answer can name the process that holds it.
 const LOCK_MARGIN: Duration = Duration::from_secs(1);
 
-/// An answer that is being written down, or read, may still come.
+/// Extra time for an answer that is being recorded or read.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A pipe that can be written to takes so many bytes at once.
+/// Bytes that a writable pipe accepts at once.
 const PIPE_BYTES: usize = 4096;
 
-/// One call of the hook, as its arguments say.
+/// Arguments of one call of the hook.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The agent that calls.
     pub agent: Agent,
-    /// Name of the event, for agents that do not put it into the event.
+    /// Name of the event, if the agent does not put it into the event.
     pub event: Option<String>,
-    /// Answer within this time.
+    /// Time limit of the answer.
     pub deadline: Duration,
     /// The workspace root.
     pub root: Option<PathBuf>,
     /// The user's trust store.
     pub state: Option<PathBuf>,
-    /// Report that the commands of a session are supervised, and decide nothing.
+    /// Set to report that the commands of a session are supervised, and to decide nothing.
     pub proves: bool,
 }
 
 impl Asked {
-    /// Returns the call of an agent without options.
+    /// Returns a call of an agent without options.
     #[must_use]
     pub fn new(agent: Agent) -> Self {
         Self {
@@ -70,12 +70,12 @@ impl Asked {
         }
     }
 
-    /// Sets a deadline that is shorter than the usual one.
+    /// Sets a shorter deadline than the usual one.
     pub fn within(&mut self, ms: u64) {
         self.deadline = Duration::from_millis(ms).min(DEADLINE);
     }
 
-    /// Parses what follows the program's name; `None` if that is not a call of the hook with valid options.
+    /// Parses the arguments after the program's name; `None` if they are not a call of the hook with valid options.
     fn parse(arguments: &[OsString]) -> Option<Self> {
         let mut words = arguments.iter();
         if words.next()? != "hook" {
@@ -114,13 +114,13 @@ pub fn run(asked: &Asked, version: &str) -> Exit {
     if let Some(workspace) = progress.to_seal()
         && let Some(program) = programs::running().ok().as_deref().and_then(programs::main)
     {
-        // What this cannot start is sealed by the next one that can.
+        // The next hook that can start a seal does so.
         background::start(&program, workspace).ok();
     }
     exit
 }
 
-/// Reports that the session's commands are supervised, if this process is. It decides nothing, so nothing can go wrong.
+/// Reports that the session's commands are supervised, if this process is. It decides nothing, so it cannot fail.
 fn prove(asked: &Asked) {
     let mut event = Vec::new();
     let read = io::stdin().lock().take(MAX_EVENT).read_to_end(&mut event);
@@ -130,15 +130,15 @@ fn prove(asked: &Asked) {
     }
 }
 
-/// Prints an answer and returns the exit code. It also runs when the deadline interrupts the work.
+/// Prints an answer and returns the exit code. Also called when the deadline interrupts the work.
 fn speak(reply: &Reply) -> Exit {
-    // The exit code says enough, should this not arrive.
+    // The exit code is sufficient if this is lost.
     write(stderr(), reply.stderr.as_bytes()).ok();
     let printed = match &reply.otherwise {
         Some(_) if leads_nowhere(stdout()) => Err(Errno::NODEV),
         _ => write(stdout(), reply.stdout.as_bytes()),
     };
-    // A question or a refusal that did not arrive was not given; advice may get lost.
+    // An undelivered question or refusal must fail; advice may get lost.
     if let (Err(_), Some(text)) = (printed, &reply.otherwise) {
         write(stderr(), text.as_bytes()).ok();
         return Exit::Refused;
@@ -150,14 +150,14 @@ fn speak(reply: &Reply) -> Exit {
     }
 }
 
-/// Returns `true` for the null device, which the standard library also opens where there is no output.
+/// Returns `true` for the null device, which the standard library also opens if there is no output.
 fn leads_nowhere(output: BorrowedFd<'_>) -> bool {
     let is_device = |out: &Stat| FileType::from_raw_mode(out.st_mode).is_char_device();
     let out = fstat(output).ok().filter(is_device);
     out.is_some_and(|out| stat("/dev/null").is_ok_and(|null| null.st_rdev == out.st_rdev))
 }
 
-/// Writes to a reader that may not read; a piece that is not taken within the grace time is an error.
+/// Writes to a reader that may not read; a piece that is not accepted within the grace time is an error.
 fn write(output: BorrowedFd<'_>, bytes: &[u8]) -> rustix::io::Result<()> {
     let grace = Timespec::try_from(GRACE).unwrap_or_default();
     for mut piece in bytes.chunks(PIPE_BYTES) {
@@ -173,12 +173,12 @@ fn write(output: BorrowedFd<'_>, bytes: &[u8]) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// What is said in place of an answer that does not come in time: made before, because nothing may be allocated then.
+/// The answer in place of a late one: prepared before, because nothing may be allocated then.
 struct Late {
     progress: Arc<Progress>,
-    /// An answer is being printed, or was.
+    /// Set if an answer is being printed, or was.
     is_spoken: AtomicBool,
-    /// The grace time has begun.
+    /// Set if the grace time has begun.
     has_grace: AtomicBool,
     refusal: Reply,
     pass: Reply,
@@ -186,7 +186,7 @@ struct Late {
 
 static LATE: OnceLock<Late> = OnceLock::new();
 
-/// Returns the answer, or the one in its place when the work panics.
+/// Returns the answer, or the replacement if the work panics.
 fn watched(asked: &Asked, version: &str, progress: &Arc<Progress>) -> Reply {
     let &Asked {
         agent, deadline, ..
@@ -216,8 +216,8 @@ fn watched(asked: &Asked, version: &str, progress: &Arc<Progress>) -> Reply {
     })
 }
 
-/// Speaks and ends the process when the answer does not come in time. An answer that is being written down gets a little
-/// more.
+/// Prints the replacement and ends the process if the answer is late. An answer that is being recorded gets a little
+/// more time.
 fn interrupt() {
     let Some(late) = LATE.get() else {
         return;
@@ -257,7 +257,7 @@ fn answer(asked: &Asked, version: &str, progress: &Progress, end: Instant) -> Re
     hook::answer(&request, progress, ceiling)
 }
 
-/// What a panic says belongs into the answer: agents show standard error to their model.
+/// Collects the messages of panics for the answer: agents show standard error to their model.
 fn listen_to_panics() -> Arc<Mutex<String>> {
     let words = Arc::new(Mutex::new(String::new()));
     let heard = Arc::clone(&words);

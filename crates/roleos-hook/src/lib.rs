@@ -1,6 +1,6 @@
-//! What coding agents and git start: [`hook`], [`pre_push`] and [`watch`], and [`forward`] in a box.
+//! The commands that coding agents and git execute: [`hook`], [`pre_push`] and [`watch`], and [`forward`] in a box.
 //!
-//! `roleos-hook` is this library and nothing else, so it starts quickly and holds no network code. `roleos` offers the same
+//! `roleos-hook` is only this library, so it starts quickly and contains no network code. `roleos` offers the same
 //! commands. [`consult`] and sealing start the `roleos` beside the program.
 
 pub mod exit;
@@ -24,7 +24,8 @@ const USAGE: &str = "usage: roleos-hook hook AGENT [--root DIR] [--trust-store D
                      roleos-hook pre-push [--root DIR] [--trust-store DIR] -- REMOTE URL\n\
                      agents: claude, codex, gemini, cursor, copilot\n";
 
-/// Runs `roleos-hook`, its own name first. A usage error refuses, because agents ignore every other exit code but 0.
+/// Runs `roleos-hook`, given its arguments with its own name first. A usage error refuses, because agents ignore every
+/// other exit code but 0.
 pub fn run(arguments: &[OsString], version: &str) -> Exit {
     watch::direct(arguments, version);
     silence_parser_panics();
@@ -42,7 +43,7 @@ pub fn run(arguments: &[OsString], version: &str) -> Exit {
     })
 }
 
-/// Keeps panics of the shell parser off standard error. The caller treats such a command as not understood.
+/// Suppresses panics of the shell parser on standard error. The caller treats such a command as unparsable.
 pub fn silence_parser_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -53,9 +54,9 @@ pub fn silence_parser_panics() {
     }));
 }
 
-/// Writes to standard error in one piece, because a supervised command may write there too.
+/// Writes to standard error in one call, because a supervised command may write there too.
 pub fn write_error(text: &str) {
-    // The exit code reports the failure where standard error is closed.
+    // The exit code reports the failure if standard error is closed.
     io::stderr().write_all(text.as_bytes()).ok();
 }
 

@@ -1,4 +1,5 @@
-//! `pre-push`: what git's hook calls. A person's push passes in silence; one below an agent or a supervisor is judged.
+//! `pre-push`: the command of git's hook. A person's push passes silently; one below an agent or a supervisor is
+//! checked.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
@@ -14,15 +15,14 @@ use guard::second_seam::{self, Push, Seen};
 use crate::exit::Exit;
 use crate::write_error;
 
-/// Git writes one line per ref; more are not pushed at once.
+/// Longest input; git writes one line per ref.
 const MAX_INPUT: u64 = 16 * 1024 * 1024;
 
-/// A push, as the arguments say.
+/// Arguments of a push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {
     /// Name of the remote.
     pub remote: String,
-    /// Its address.
     pub url: String,
     /// The workspace root.
     pub root: Option<PathBuf>,
@@ -30,10 +30,10 @@ pub struct Pushed {
     pub state: Option<PathBuf>,
 }
 
-/// Why a push does not happen.
+/// Reason why a push is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
-    /// The workspace is not there.
+    /// The workspace cannot be found.
     #[error(transparent)]
     Workspace(#[from] FindError),
     /// The settings cannot be read.
@@ -42,13 +42,13 @@ pub enum PushError {
     /// Git's lines cannot be read.
     #[error("cannot read what git pushes")]
     Input(#[source] io::Error),
-    /// The gate refuses it, and why.
+    /// The gate refuses it, with the reason.
     #[error("{0}")]
     Refused(String),
 }
 
 impl PushError {
-    /// Returns what the user can do about it.
+    /// Returns the remedy for the user.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -60,7 +60,7 @@ impl PushError {
 }
 
 impl Pushed {
-    /// Parses what follows the program's name; `None` if that is not a call of git's hook.
+    /// Parses the arguments after the program's name; `None` if they are not a call of git's hook.
     fn parse(arguments: &[OsString]) -> Option<Self> {
         let mut words = arguments.iter();
         if words.next()? != "pre-push" {
@@ -81,7 +81,7 @@ impl Pushed {
     }
 }
 
-/// Judges a push if the arguments, the program's name first, are those of git's hook.
+/// Checks a push if the arguments, the program's name first, are those of git's hook.
 pub fn direct(arguments: &[OsString], version: &str) -> Option<Exit> {
     let pushed = Pushed::parse(arguments.get(1..)?)?;
     let Err(error) = run(&pushed, version) else {
@@ -96,12 +96,12 @@ pub fn direct(arguments: &[OsString], version: &str) -> Option<Exit> {
     Some(Exit::Refused)
 }
 
-/// Judges a push, whose refs git writes to standard input.
+/// Checks a push, whose refs git writes to standard input.
 ///
 /// # Errors
-/// The push is refused, or it cannot be judged.
+/// The push is refused, or it cannot be checked.
 pub fn run(pushed: &Pushed, version: &str) -> Result<(), PushError> {
-    // A person's push depends on nothing of ours, not even on settings that can be read.
+    // A person's push does not depend on Role OS, not even on readable settings.
     if second_seam::is_of_person() {
         return Ok(());
     }

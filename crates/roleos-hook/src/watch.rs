@@ -1,5 +1,5 @@
-//! `roleos-watch`: what a coding agent puts in front of its shell commands. One word is a text for the shell, more are a
-//! program. With the gate on it runs under supervision; with the gate off it only runs.
+//! `roleos-watch`: the prefix of a coding agent's shell commands. One argument is a command string for the shell,
+//! several are a program. With the gate on it runs under supervision; with the gate off it only runs.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -16,10 +16,10 @@ use guard::supervision::{self, Program, proof};
 
 use crate::{end, write_error};
 
-/// Exit code of a command that has to be supervised and cannot be.
+/// Exit code of a command that must be supervised and cannot be.
 const UNSUPERVISED: i32 = 125;
 
-/// Runs what stands behind the name; returns only when that is another.
+/// Runs the arguments after the name; returns only if the name is another.
 pub fn direct(arguments: &[OsString], version: &str) {
     let is_named = |name: &OsString| {
         Path::new(name)
@@ -52,7 +52,7 @@ fn watch(words: &[OsString], version: &str) -> ! {
     }
 }
 
-/// Writes a line in one piece: the command writes to the same place.
+/// Writes a line in one call: the command writes to the same file.
 pub fn say(line: &str) {
     write_error(&format!("{line}\n"));
 }
@@ -77,7 +77,7 @@ fn supervised(bench: &Bench, program: &Program) -> ! {
     let report = match run {
         Ok(report) => report,
         Err(error) => {
-            // The hook may have let it run only because it would be supervised.
+            // The hook may have allowed it only because it would be supervised.
             if proof::holds(&bench.workspace, &SessionId::new(&bench.session)) {
                 say(&format!("roleos: the command is not run: {error}"));
                 end(UNSUPERVISED)
@@ -98,7 +98,7 @@ fn supervised(bench: &Bench, program: &Program) -> ! {
     }
 }
 
-/// What the command is judged by; `None` where the gate is off.
+/// Returns the rules for the command; `None` if the gate is off.
 fn bench(program: &Program, version: &str) -> Result<Option<Bench>, String> {
     let environment = Environment::read();
     let named = environment.watch_root.clone();

@@ -1,5 +1,5 @@
-//! Writes every rendering of the sample bundles and curves into a folder, to be looked at:
-//! `cargo run -p roleos --example gallery -- FOLDER`.
+//! Writes every rendering of the sample bundles and curves into a folder, for inspection: `cargo run -p roleos
+//! --example gallery -- FOLDER`.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
-//! The words of the command line: global options and the list of commands. Each command's own words are in its file.
+//! The arguments of the command line: global options and the list of commands. Each command's own arguments are in its
+//! file.
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use crate::command;
 /// Version and the commit it was built from.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ROLEOS_COMMIT"), ")");
 
-/// Keeps what works with every command apart from a command's own options.
+/// Heading that separates global options from a command's own.
 const EVERYWHERE: &str = "Options of every command";
 
 const EXAMPLES: &str = "\
@@ -240,7 +241,8 @@ Example:
 }
 
 impl Command {
-    /// Returns `true` if the command changes something that stays, so that a missing answer does not mean a missing act.
+    /// Returns `true` if the command makes lasting changes, so that a failed output does not mean that nothing was
+    /// done.
     pub(crate) fn changes(&self) -> bool {
         use command::{catalog, key, sessions, witness};
         match self {

@@ -1,4 +1,4 @@
-//! One file a command: its arguments, the library calls, and what is shown.
+//! One file per command: its arguments, the library calls, and the output.
 
 pub mod approve;
 pub mod audit;

@@ -1,4 +1,4 @@
-//! Where a command runs: workspace, settings, store. Loaded once, before the command.
+//! The context of a command: workspace, settings, store. Loaded once, before the command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use witness::wire::TaskId;
 
 use crate::failure::Failure;
 
-/// What the command line says about where to look.
+/// Locations from the command line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
     /// The workspace root.
@@ -25,14 +25,13 @@ pub struct Place<'a> {
     pub store: Option<&'a str>,
 }
 
-/// Everything that commands share.
+/// State shared by commands.
 #[derive(Debug)]
 pub struct Context {
-    /// Where.
     pub workspace: Workspace,
-    /// What was set.
+    /// The settings.
     pub config: Config,
-    /// The variables.
+    /// The environment variables.
     pub environment: Environment,
     /// Bundles, keys and ledger.
     pub store: Store,
@@ -58,7 +57,7 @@ impl Context {
         })
     }
 
-    /// Uses another database than the settings name, when there is one.
+    /// Uses another database than that of the settings, if `url` is given.
     #[must_use]
     pub fn with_store(mut self, url: Option<&str>) -> Self {
         if let Some(url) = url {
@@ -67,13 +66,13 @@ impl Context {
         self
     }
 
-    /// The archive to which machines send their evidence.
+    /// Returns the archive for the evidence of other machines.
     pub fn archive(&self) -> Result<Arc<dyn Archive>, Failure> {
         let max_bytes = self.config.witness.max_bundle_bytes();
         Ok(Arc::new(FilesArchive::of(&self.workspace, max_bytes)))
     }
 
-    /// How bundle files are read.
+    /// Returns the options for reading bundle files.
     #[must_use]
     pub fn scan_options(&self) -> scan::Options {
         scan::Options {
@@ -82,7 +81,7 @@ impl Context {
         }
     }
 
-    /// The bundle files under the given paths, or all of the workspace.
+    /// Returns the bundle files under the given paths, or all of the workspace.
     pub fn bundles(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         if !paths.is_empty() {
             return Ok(scan::find(paths)?);
@@ -90,7 +89,7 @@ impl Context {
         Ok(self.store.bundle_paths()?)
     }
 
-    /// A bundle that is named by its file, by its task id (or the beginning of one), or as `latest`.
+    /// Finds a bundle by its file, its task id (or a prefix of it), or `latest`.
     pub fn bundle(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = PathBuf::from(name);
         if path.exists() {
@@ -123,7 +122,7 @@ impl Context {
         }
     }
 
-    /// The bundle that was logged last.
+    /// Returns the bundle that was logged last.
     fn latest(&self) -> Result<PathBuf, Failure> {
         let ledger = self.store.ledger()?;
         let last = ledger.as_ref().and_then(|ledger| ledger.entries().last());
@@ -135,14 +134,14 @@ impl Context {
     }
 }
 
-/// Whether a name can be a task id, or the beginning of one.
+/// Returns `true` if a name can be a task id, or a prefix of one.
 #[must_use]
 pub fn begins_task_id(name: &str) -> bool {
     let mut digits = name.bytes().filter(|byte| *byte != b'-');
     digits.clone().count() >= 4 && digits.all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Reads a task id that a user typed.
+/// Parses a task id.
 pub fn parse_task_id(text: &str) -> Result<TaskId, String> {
     TaskId::parse(text)
         .ok_or_else(|| "expected 32 hexadecimal digits, with or without dashes".to_owned())

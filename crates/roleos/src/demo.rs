@@ -1,9 +1,9 @@
-//! `roleos up --demo`: the whole loop on real parts, in a folder of its own, then the gateway on top of it.
+//! `roleos up --demo`: the whole loop with real components, in a separate folder, then the gateway.
 //!
-//! [`place`] is the folder and what it remembers; then the acts in order: [`routing`]
-//! (adapters are entered, learned from, examined, promoted, and one is halted), [`weeks`] (repairs of a real repository
-//! become bundles), [`agent`] (a scripted agent behind the real hook). [`report`] says what is there now. Every act looks at
-//! what the product's own files hold, and does what is missing.
+//! [`place`] is the folder with its state; then the acts in order: [`routing`] (adapters are registered, used for
+//! learning, examined, promoted, and one is halted), [`weeks`] (repairs of a real repository become bundles), [`agent`]
+//! (a scripted agent behind the real hook). [`report`] shows the result. Every act reads the product's own files, and
+//! does the missing part.
 
 use std::path::Path;
 
@@ -25,16 +25,16 @@ mod weeks;
 
 use place::Place;
 
-/// Dispatches of a demo, when nobody says otherwise.
+/// Default number of dispatches of a demo.
 pub const DISPATCHES: u16 = 300;
 
-/// Who acts in the logs.
+/// Operator name in the logs.
 const OPERATOR: &str = "roleos demo";
 
-/// Does what is missing; whether anything was.
+/// Does the missing part; returns `true` if there was any.
 type Act = fn(&Stage<'_>) -> Result<bool, Failure>;
 
-/// Everything that an act needs.
+/// State shared by acts.
 struct Stage<'a> {
     ui: &'a Ui,
     place: &'a Place,
@@ -43,7 +43,7 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Whether to go on; not when somebody has asked the process to end.
+    /// Returns an error if the process was interrupted.
     fn goes_on(&self) -> Result<(), Failure> {
         if self.backstage.is_interrupted() {
             return Err(interrupted());
@@ -52,16 +52,16 @@ impl Stage<'_> {
     }
 }
 
-/// Not an error for whoever pressed the keys, but nothing goes on after it.
+/// Returns the failure of an interrupted demo, which stops it.
 fn interrupted() -> Failure {
     Failure::refused("interrupted", "the demo was stopped")
         .hint("the same command goes on from here")
 }
 
-/// Plays what was not played yet, and serves.
+/// Plays the missing acts, and serves.
 ///
 /// # Errors
-/// The folder is not the demo's, or a part of the loop does not do what it must.
+/// The folder is not the demo's, or a part of the loop fails.
 pub(crate) fn run(
     ui: &Ui,
     root: Option<&Path>,

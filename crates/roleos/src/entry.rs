@@ -12,10 +12,10 @@ use crate::suggestion;
 use crate::ui::Ui;
 use crate::{Context, Exit, Failure};
 
-/// Runs one command line, the program's name first, and says how it ended.
+/// Runs one command line, given its arguments with the program's name first, and returns the exit code.
 pub fn run(arguments: &[OsString]) -> Exit {
     roleos_hook::watch::direct(arguments, VERSION);
-    // An agent waits for each answer, so the arguments of an installed hook do not go through clap.
+    // An agent waits for each answer, so the arguments of an installed hook are not parsed by clap.
     if let Some(exit) = roleos_hook::hook::direct(arguments, VERSION) {
         return exit;
     }
@@ -122,7 +122,8 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Help and version are answers; everything else is wrong input, said in one line like every other error.
+/// Handles clap's output: help and version are results; everything else is invalid input, reported in one line like
+/// every other error.
 fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let is_help = matches!(
         error.kind(),
@@ -131,7 +132,7 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if is_help {
-        // Where help goes is clap's business; when nobody reads it there is nothing to do.
+        // clap selects the output of help; a failed write is ignored.
         error.print().ok();
         return Exit::of_check(!error.use_stderr());
     }
@@ -139,7 +140,7 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n").map(|paragraph| {
         let lines: Vec<_> = paragraph.lines().map(str::trim).collect();
-        // Our own errors put what the user wrote between backticks.
+        // Our own errors quote the user's input with backticks.
         lines.join(" ").replace('\'', "`")
     });
     let message = paragraphs.next().unwrap_or_default();
@@ -149,12 +150,12 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
         kind => advice(kind, &paragraphs.collect::<Vec<_>>()),
     };
     Ui::new(json, false, anstream::ColorChoice::Auto).fail(&failure);
-    // An agent takes every other code for a hook that has nothing to say.
+    // An agent treats every other code as a hook without an answer.
     let of_hook = arguments.get(1).is_some_and(|word| word == "hook");
     if of_hook { Exit::Refused } else { Exit::Failed }
 }
 
-/// Says which command was probably meant, else where the commands are listed.
+/// Suggests the most similar command, else the list of commands.
 fn command_advice(error: &clap::Error, arguments: &[OsString]) -> String {
     let typed = match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(word)) => word.as_str(),
@@ -184,7 +185,7 @@ fn command_advice(error: &clap::Error, arguments: &[OsString]) -> String {
     }
 }
 
-/// Lists the commands one level further down that have exactly this name, in backticks.
+/// Lists the subcommands one level further down with exactly this name, in backticks.
 fn commands_below(command: &clap::Command, path: &str, typed: &str) -> Vec<String> {
     let groups = command.get_subcommands().filter(|one| !one.is_hide_set());
     groups
@@ -193,7 +194,7 @@ fn commands_below(command: &clap::Command, path: &str, typed: &str) -> Vec<Strin
         .collect()
 }
 
-/// What clap says beside its error, as far as it helps.
+/// Returns the useful part of clap's text beside its error.
 fn advice(kind: ErrorKind, paragraphs: &[String]) -> Option<String> {
     let after = |label| paragraphs.iter().find_map(|text| text.strip_prefix(label));
     if let Some(tip) = after("tip: ") {

@@ -1,4 +1,4 @@
-//! What went wrong, as a person reads it and as a program does. Whose fault it is decides the exit code.
+//! Errors for people and for programs. The cause determines the exit code.
 
 use std::error::Error;
 use std::io;
@@ -20,26 +20,26 @@ use upstream::catalog_remote::{RemoteError, Situation};
 
 use crate::exit::Exit;
 
-/// One error, said once.
+/// An error.
 #[derive(Debug, Serialize)]
 pub struct Failure {
     /// Stable name for programs.
     pub code: &'static str,
-    /// What was attempted and why it failed.
+    /// Attempted action, with the reason of the failure.
     pub message: String,
-    /// What to do next.
+    /// Next step for the user.
     pub hint: Option<String>,
-    /// Whether the same command can succeed later.
+    /// Set if the same command can succeed later.
     pub retryable: bool,
     #[serde(skip)]
     pub(crate) exit: Exit,
-    /// Everything that is wrong, where it is more than one thing: a line each for people, a part of the message for programs.
+    /// All problems, if there are several: one line each for people, a part of the message for programs.
     #[serde(skip)]
     pub(crate) details: Vec<String>,
 }
 
 impl Failure {
-    /// The user's input is wrong.
+    /// Creates a failure for invalid input of the user.
     pub fn input(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -51,7 +51,7 @@ impl Failure {
         }
     }
 
-    /// We could not do it, or would not.
+    /// Creates a failure for an action that is impossible or not allowed.
     pub fn refused(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Refused,
@@ -59,7 +59,7 @@ impl Failure {
         }
     }
 
-    /// It is done and recorded, and a later step failed.
+    /// Creates a failure of a later step, after the change is done and recorded.
     pub fn unfinished(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Unfinished,
@@ -67,21 +67,21 @@ impl Failure {
         }
     }
 
-    /// Says what to do next.
+    /// Sets the hint about the next step.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Names everything that is wrong.
+    /// Sets the list of problems.
     #[must_use]
     pub fn details(mut self, details: Vec<String>) -> Self {
         self.details = details;
         self
     }
 
-    /// Says of a command that changes something that it is done, where only the answer could not be written.
+    /// Marks the failure of a command whose change is done, if only its output could not be written.
     #[must_use]
     pub(crate) fn of_change(self) -> Self {
         match self.code {
@@ -94,7 +94,7 @@ impl Failure {
         }
     }
 
-    /// The reader went away, as `| head` does; nobody is left to tell.
+    /// Returns `true` if the reader went away, as with `| head`; then nothing is reported.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         self.code == CLOSED_PIPE
     }
@@ -102,10 +102,10 @@ impl Failure {
 
 const CLOSED_PIPE: &str = "closed_pipe";
 
-/// Nobody could be told how it ended.
+/// The result could not be printed.
 const OUTPUT: &str = "output";
 
-/// An error and its causes in one line.
+/// Formats an error and its causes in one line.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = said(error);
     let mut cause = error.source();
@@ -117,7 +117,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// The text of an error. The system's words start with a capital letter and end with a number, as ours do not.
+/// Returns the text of an error. System messages start with a capital letter and end with a number, which ours do not.
 fn said(error: &dyn Error) -> String {
     let text = error.to_string();
     let Some((words, _)) = text.split_once(" (os error ") else {
@@ -128,7 +128,7 @@ fn said(error: &dyn Error) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// Writing to the terminal or a pipe.
+/// Writing to the terminal or a pipe failed.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -141,7 +141,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What cannot be read is wrong input; what cannot be written is not the user's fault, unless the place is.
+/// An unreadable file is invalid input; an unwritable one is not the user's fault, unless the path is.
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         let message = chain(&error);

@@ -1,4 +1,4 @@
-//! Starts `roleos-hook`, and `roleos-watch`, which is a link to it.
+//! The main function of `roleos-hook`, and of `roleos-watch`, which is a link to it.
 
 use std::process::ExitCode;
 

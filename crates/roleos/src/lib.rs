@@ -1,4 +1,5 @@
-//! The command line: the only crate that prints or exits. A command is arguments, library calls, one rendering.
+//! The command line: the only crate that prints or exits. A command consists of arguments, library calls, and one
+//! rendering.
 
 pub mod cli;
 pub mod command;

@@ -1,4 +1,4 @@
-//! Starts the command line and turns its end into an exit code.
+//! Runs the command line and converts its result into an exit code.
 
 use std::process::ExitCode;
 

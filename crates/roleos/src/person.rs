@@ -1,5 +1,5 @@
-//! A person at a terminal. What only a person may do goes through here: below an agent it is refused, without a terminal
-//! too, and the question is asked on the terminal itself, so that nothing can answer through a pipe.
+//! A person at a terminal. Actions that only a person may perform use this module: they are refused below an agent and
+//! without a terminal, and the question is asked on the terminal itself, so that no program can answer through a pipe.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -20,7 +20,7 @@ const MAX_ANSWER: u64 = 1024;
 /// Shortest passphrase for a new key.
 const MIN_PASSPHRASE: usize = 8;
 
-/// Proof that somebody sits there.
+/// Proof that a person is at the terminal.
 #[derive(Debug)]
 pub struct Person {
     keyboard: File,
@@ -28,7 +28,7 @@ pub struct Person {
 }
 
 impl Person {
-    /// Looks for the person; `command` is what they wanted, for the refusal.
+    /// Opens the terminal; `command` is the requested command, for the refusal.
     pub fn at_terminal(ui: &Ui, command: &str) -> Result<Self, Failure> {
         not_below_an_agent(command)?;
         let none = |why: String| {
@@ -49,13 +49,13 @@ impl Person {
         })
     }
 
-    /// Shows something on the terminal, wherever standard output goes.
+    /// Shows text on the terminal, regardless of standard output.
     pub fn tell(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
         writeln!(self.screen, "{text}")?;
         Ok(())
     }
 
-    /// Asks, and goes on only after a clear yes.
+    /// Asks for confirmation, and fails without an explicit yes.
     pub fn confirms(&mut self, question: &str) -> Result<(), Failure> {
         write!(self.screen, "{question} [y/N] ")?;
         self.screen.flush()?;
@@ -71,8 +71,8 @@ impl Person {
         }
     }
 
-    /// The key that signs what this person decides; asks for the passphrase when there is one, and makes the key of the
-    /// workspace when there is none.
+    /// Returns the key that signs this person's decisions; asks for the passphrase if there is one, and creates the key
+    /// of the workspace if there is none.
     pub fn signing_key(&mut self, context: &Context) -> Result<SigningKey, Failure> {
         let place = Place::of(&context.workspace);
         let passphrase = if place.is_sealed()? {
@@ -84,7 +84,7 @@ impl Person {
         Ok(approval_key::ensure(&context.workspace, passphrase)?)
     }
 
-    /// A passphrase for a new key, typed twice.
+    /// Asks for a new passphrase, typed twice.
     pub fn new_passphrase(&mut self) -> Result<Zeroizing<String>, Failure> {
         let first = secret("New passphrase: ")?;
         if first.chars().count() < MIN_PASSPHRASE {
@@ -102,7 +102,7 @@ impl Person {
     }
 }
 
-/// Refuses a command below an agent. Unlike [`Person::at_terminal`] it needs no terminal: scripts and CI run it too.
+/// Refuses a command below an agent. Unlike [`Person::at_terminal`], it needs no terminal: scripts and CI use it too.
 pub fn not_below_an_agent(command: &str) -> Result<(), Failure> {
     let Some(AgentAbove { agent, shown_by }) = agents_above::find() else {
         return Ok(());
@@ -115,7 +115,7 @@ pub fn not_below_an_agent(command: &str) -> Result<(), Failure> {
         .hint("open a terminal of your own and type it there"))
 }
 
-/// Read from the terminal without showing it.
+/// Reads from the terminal without echo.
 fn secret(prompt: &str) -> Result<Zeroizing<String>, Failure> {
     Ok(rpassword::prompt_password(prompt).map(Zeroizing::new)?)
 }

@@ -1,7 +1,7 @@
-//! What people look at in a terminal. What pages show as well comes from [`present::show`].
+//! Terminal output for people. Parts that pages share are in [`present::show`].
 //!
-//! Everything here turns values into text and does nothing else: no file, no clock, no terminal. A bundle is written by
-//! strangers, so every byte of one passes through [`clean`] before it is shown.
+//! This module only converts values to text: no file, no clock, no terminal. The content of a bundle is untrusted, so
+//! every byte of one passes through [`clean`] before it is shown.
 
 pub use present::show::{
     clean, columns, curve_svg, facts, patch, replay_html, replay_view, runs_svg, units,

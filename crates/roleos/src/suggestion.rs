@@ -1,6 +1,6 @@
-//! What a mistyped command was probably meant to be. Says nothing rather than something far-fetched.
+//! Suggestions for mistyped commands. Prefers none to a far-fetched one.
 
-/// Words that people type, and the command that does it here.
+/// Words that people type, with the corresponding command.
 const OTHER_WORDS: &[(&str, &str)] = &[
     ("allow", "approve"),
     ("check", "doctor"),
@@ -28,18 +28,17 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("why", "explain"),
 ];
 
-/// Shortest beginning of a name that is completed.
+/// Shortest prefix of a name that is completed.
 const SHORTEST: usize = 2;
 
-/// Returns the names of the subcommands that people may type.
+/// Returns the names of the subcommands for people.
 #[must_use]
 pub(crate) fn names(command: &clap::Command) -> Vec<String> {
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     shown.map(|one| one.get_name().to_owned()).collect()
 }
 
-/// Returns the name that was meant: the only one that begins so, one with another word for the same, or one that differs
-/// by a slip of the fingers.
+/// Returns the intended name: the only one with this prefix, one with a synonym, or one with a typing error.
 pub(crate) fn of<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let word = word.to_lowercase();
     let mut begun = names.clone().filter(|name| name.starts_with(&word));
@@ -63,7 +62,7 @@ pub(crate) fn of<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone) -
         .map(|(_, name)| name)
 }
 
-/// Returns how many letters were left out, added, exchanged or swapped with their neighbour.
+/// Returns the number of letters that were omitted, added, replaced or swapped with their neighbour.
 fn distance(left: &str, right: &str) -> usize {
     let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
     let mut before_last: Vec<usize> = Vec::new();

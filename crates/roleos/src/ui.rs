@@ -1,4 +1,4 @@
-//! The one object that talks: data to standard output, people's notes to standard error.
+//! The object for all output: data to standard output, notes for people to standard error.
 
 use std::fmt;
 use std::fs::File;
@@ -15,46 +15,46 @@ use serde::Serialize;
 use crate::render::clean;
 use crate::{Context, Failure};
 
-/// Work that is done sooner shows no bar.
+/// Duration of work from which a bar is shown.
 const BAR_AFTER: Duration = Duration::from_secs(1);
-/// Time between two drawings of a bar.
+/// Time between two updates of a bar.
 const BAR_EVERY: Duration = Duration::from_millis(50);
 
-/// Good news.
+/// Success.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// Bad news.
+/// Failure.
 pub const BAD: Style = AnsiColor::Red.on_default();
-/// Something to look at.
+/// Warning.
 pub const WARN: Style = AnsiColor::Yellow.on_default();
-/// Headings.
+/// Heading.
 pub const BOLD: Style = Style::new().bold();
-/// What matters less.
+/// Less important text.
 pub const DIM: Style = Style::new().dimmed();
 
-/// How to talk.
+/// Output options.
 #[derive(Clone, Copy, Debug)]
 pub struct Ui {
-    /// One JSON value instead of text.
+    /// Set for one JSON value instead of text.
     pub json: bool,
     quiet: bool,
     color: ColorChoice,
 }
 
 impl Ui {
-    /// As the global options say.
+    /// Uses the global options.
     #[must_use]
     pub fn new(json: bool, quiet: bool, color: ColorChoice) -> Self {
         Self { json, quiet, color }
     }
 
-    /// Standard output; colours are taken out when they are not wanted. Flush it when done.
+    /// Returns standard output, without colours if they are not wanted. It must be flushed at the end.
     #[must_use]
     pub fn out(&self) -> impl Write + use<> {
         let stream = AutoStream::new(io::stdout(), self.color);
         io::BufWriter::with_capacity(1 << 16, stream)
     }
 
-    /// Another stream, with colours where they are wanted.
+    /// Returns another stream, with colours if they are wanted.
     #[must_use]
     pub fn on(&self, file: File) -> AutoStream<File> {
         AutoStream::new(file, self.color)
@@ -72,14 +72,14 @@ impl Ui {
         self.line(serde_json::to_string(value)?)
     }
 
-    /// Tells a person something that is not the result.
+    /// Prints a note for people that is not the result.
     pub fn note(&self, note: impl fmt::Display) {
         if !self.quiet && !self.json {
             self.stderr(format_args!("{note}"));
         }
     }
 
-    /// Warns that settings of an unconfirmed file do not hold. On standard error, for people.
+    /// Warns about ignored settings of an unconfirmed file. On standard error, for people.
     pub fn warn_of_ignored(&self, ignored: &[Ignored]) {
         if ignored.is_empty() || self.quiet || self.json {
             return;
@@ -93,7 +93,7 @@ impl Ui {
         ));
     }
 
-    /// Says once per workspace that its files count without a confirmation.
+    /// Prints, once per workspace, that its files count without a confirmation.
     pub fn tell_not_initialised(&self, context: &Context) {
         if self.quiet || self.json {
             return;
@@ -104,7 +104,7 @@ impl Ui {
         }
     }
 
-    /// Tells what went wrong, in one line, and what to do about it.
+    /// Prints an error in one line, with the remedy.
     pub fn fail(&self, failure: &Failure) {
         if failure.is_closed_pipe() {
             return;
@@ -117,7 +117,7 @@ impl Ui {
             self.stderr(value);
             return;
         }
-        // A file's name can hold anything; one error stays one line and moves no cursor.
+        // A file's name can contain any bytes; an error stays on one line and moves no cursor.
         let message = clean::name(failure.message.as_bytes());
         self.stderr(format_args!("{BAD}error{BAD:#}: {message}"));
         for detail in &failure.details {
@@ -128,7 +128,7 @@ impl Ui {
         }
     }
 
-    /// A progress bar that appears on a terminal when the work takes longer than a second.
+    /// Returns a progress bar that appears on a terminal if the work takes longer than a second.
     #[must_use]
     pub fn progress(&self, length: usize, what: &'static str) -> Progress {
         let wanted = !self.quiet && !self.json && io::stderr().is_terminal();
@@ -143,7 +143,7 @@ impl Ui {
 
     fn stderr(&self, line: impl fmt::Display) {
         let mut stream = AutoStream::new(io::stderr(), self.color);
-        // When nobody reads the errors there is nobody to tell.
+        // If standard error is closed, there is no reader.
         writeln!(stream, "{line}").ok();
     }
 }
@@ -161,12 +161,12 @@ struct Bar {
 }
 
 impl Progress {
-    /// Shows how much is done where the total is found out on the way.
+    /// Shows the progress, with a total that may change.
     pub fn set_of(&self, done: u64, total: u64) {
         self.draw(done, Some(total));
     }
 
-    /// Shows how much is done.
+    /// Shows the progress.
     pub fn set(&self, done: usize) {
         self.draw(done as u64, None);
     }

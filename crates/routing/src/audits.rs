@@ -1,5 +1,5 @@
-//! Records of exams on disk, `.role-os/audits/`: one file a version and exam, and what a run that was broken off has
-//! answered so far, so that it can go on.
+//! Records of exams on disk, `.role-os/audits/`: one file per version and exam, and the answers of an interrupted run,
+//! so that it can be resumed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,30 +27,27 @@ pub mod kept;
 /// Largest set and record that are read.
 const MAX_FILE: u64 = 256 * 1024 * 1024;
 
-/// Most records that are looked at.
+/// Most records that are read.
 const MAX_RECORDS: usize = 10_000;
 
-/// An audit set that cannot be used.
+/// Error of reading an audit set.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetError {
-    /// The file.
+    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// It is no JSON.
     #[error("cannot read `{}`: it is no JSON: {source}", path.display())]
     NotJson {
-        /// Which file.
         path: PathBuf,
-        /// Where.
+        /// Position and error.
         source: serde_json::Error,
     },
-    /// It is no set.
+    /// It is not a valid set.
     #[error("the audit set `{}` is not valid", path.display())]
     Invalid {
-        /// Which file.
         path: PathBuf,
-        /// Everything that is wrong.
+        /// All problems.
         problems: Vec<Problem>,
     },
 }
@@ -58,15 +55,15 @@ pub enum SetError {
 /// Reads an audit set.
 ///
 /// # Errors
-/// It cannot be read or is none.
+/// It cannot be read or is not valid.
 pub fn read_set(path: &Path) -> Result<AuditSet, SetError> {
     read_set_as_written(path).map(|(set, _)| set)
 }
 
-/// Reads an audit set, and hands it out as it is written as well.
+/// Reads an audit set, and returns it as written as well.
 ///
 /// # Errors
-/// It cannot be read or is none.
+/// It cannot be read or is not valid.
 pub fn read_set_as_written(path: &Path) -> Result<(AuditSet, Value), SetError> {
     let bytes = files::read(path, MAX_FILE)?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|source| SetError::NotJson {
@@ -80,21 +77,20 @@ pub fn read_set_as_written(path: &Path) -> Result<(AuditSet, Value), SetError> {
     Ok((set, value))
 }
 
-/// What an exam is judged by.
+/// Rules for scoring an exam.
 #[derive(Clone, Copy, Debug)]
 pub struct Examiner<'a> {
-    /// Who verifies.
     pub verifiers: &'a Verifiers,
-    /// What an answer is worth.
+    /// The metric of an answer's value.
     pub metric: &'a Metric,
-    /// Folder in which the set's files are looked for.
+    /// Folder with the set's files.
     pub package: &'a Path,
     /// All cases of the set.
     pub cases: &'a [Case],
 }
 
 impl Examiner<'_> {
-    /// Judges an answer; an error instead of one has failed the case.
+    /// Scores an answer; an error in place of an answer fails the case.
     #[must_use]
     pub fn judge(
         &self,
@@ -148,8 +144,8 @@ impl Examiner<'_> {
         given
     }
 
-    /// What passes whatever is said has not looked at the answer. Where the right answer is named, it passes, and those of
-    /// other cases do not.
+    /// Returns `true` if a verifier really checks the answer: one that passes anything does not. If the right answer is
+    /// known, it must pass, and those of other cases must fail.
     fn knows_right_from_wrong(&self, case: &Case, passes: impl Fn(&Value) -> bool) -> bool {
         let fails_wrong = || !wrong_answers().iter().all(&passes);
         let fails_others = || {
@@ -161,12 +157,12 @@ impl Examiner<'_> {
     }
 }
 
-/// Answers that no case has in common.
+/// Returns answers that are wrong for every case.
 fn wrong_answers() -> [Value; 2] {
     [json!({}), json!("no answer")]
 }
 
-/// Where a record is kept: readable names, and a hash so that no two share a file.
+/// Returns the path of a record: readable names, and a hash so that no two records share a file.
 #[must_use]
 pub fn record_path(folder: &Path, role: &str, version: &str, exam_hash: &str) -> PathBuf {
     let safe = |text: &str| -> String {
@@ -190,7 +186,7 @@ pub fn record_path(folder: &Path, role: &str, version: &str, exam_hash: &str) ->
     folder.join(safe(role)).join(name)
 }
 
-/// Answers of a run that is not finished, one line each behind a line that says of what.
+/// Answers of an unfinished run, one per line, after a line that identifies the run.
 #[derive(Debug)]
 pub struct Unfinished {
     path: PathBuf,
@@ -208,22 +204,22 @@ struct Kept {
 }
 
 impl Kept {
-    /// The exam is covered, so that an answer to one does not count for another.
+    /// Returns the sealed text. It includes the exam, so that an answer to one does not count for another.
     fn covered(&self, head: &str) -> String {
         let given = serde_json::to_value(&self.given).unwrap_or_default();
         format!("{head}\n{}", canonical::text(&given))
     }
 }
 
-/// What answers of a run that is not finished are sealed as.
+/// Kind of seal for answers of an unfinished run.
 const UNFINISHED: &str = "audit answer";
 
-/// What a record is sealed as.
+/// Kind of seal for records.
 const RECORD: &str = "audit record";
 
 impl Unfinished {
-    /// Opens what is there for this exam under this metric, or begins anew. Hands out the answers so far, which do not
-    /// count for a run that begins anew.
+    /// Opens the unfinished run of this exam under this metric, or begins a new one. Returns the answers so far, which
+    /// do not count for a new run.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -268,7 +264,7 @@ impl Unfinished {
         Ok((Self { path, seals, head }, Vec::new()))
     }
 
-    /// When the last answer was kept, in nanoseconds since 1970; nothing where that is not known.
+    /// Returns the time of the last stored answer, in nanoseconds since 1970; `None` if unknown.
     #[must_use]
     pub fn last_ns(record: &Path) -> Option<u64> {
         let facts = files::metadata(&record.with_extension("partial.jsonl")).ok()?;
@@ -276,7 +272,7 @@ impl Unfinished {
         u64::try_from(since.as_nanos()).ok()
     }
 
-    /// Keeps one more answer.
+    /// Stores one more answer.
     ///
     /// # Errors
     /// It cannot be written.
@@ -293,17 +289,17 @@ impl Unfinished {
         files::append_line(&self.path, &format!("{line}\n"), false).map(drop)
     }
 
-    /// Forgets the answers; the record has them now.
+    /// Removes the answers, which are in the record now.
     pub fn finish(self) {
-        // What is left behind is not read again: another run of the same exam begins with it only if it is unfinished.
+        // A file left behind is used by another run of the same exam only if it is unfinished.
         files::remove_file(&self.path).ok();
     }
 }
 
-/// Checks that `roleos` wrote a record, where that is needed for it to count.
+/// Checks that `roleos` wrote a record, if only such records count.
 ///
 /// # Errors
-/// Why it does not count.
+/// The record does not count; the error is the reason.
 pub fn check(seals: &Seals, record: &AuditRecord) -> Result<(), Doubt> {
     let text = record.sealed_text();
     seals.check(RECORD, text.as_bytes(), record.seal.as_deref())?;
@@ -311,7 +307,7 @@ pub fn check(seals: &Seals, record: &AuditRecord) -> Result<(), Doubt> {
     seals.check_newest(&head_name(record), &[&mark])
 }
 
-/// Under which name the newest record of a version's exam is known.
+/// Returns the name under which the newest record of a version's exam is stored.
 fn head_name(record: &AuditRecord) -> String {
     let AuditRecord {
         role,
@@ -344,7 +340,7 @@ pub fn save(seals: &Seals, path: &Path, record: &AuditRecord) -> Result<(), File
 /// Reads one record.
 ///
 /// # Errors
-/// It cannot be read or is none.
+/// It cannot be read or is not a record.
 pub fn read(path: &Path) -> Result<AuditRecord, FileError> {
     let bytes = files::read(path, MAX_FILE)?;
     serde_json::from_slice(&bytes).map_err(|error| {
@@ -356,7 +352,7 @@ pub fn read(path: &Path) -> Result<AuditRecord, FileError> {
     })
 }
 
-/// All records, oldest first. What is no record is passed over.
+/// Lists all records, oldest first. Other files are skipped.
 #[must_use]
 pub fn all(folder: &Path) -> Vec<(PathBuf, AuditRecord)> {
     let found = walkdir::WalkDir::new(folder)
@@ -372,7 +368,7 @@ pub fn all(folder: &Path) -> Vec<(PathBuf, AuditRecord)> {
         .take(MAX_RECORDS)
         .filter_map(|entry| Some((entry.path().to_owned(), read(entry.path()).ok()?)))
         .collect();
-    // Not as text: a time of fewer digits would come behind one of more.
+    // Not as text: a time with fewer digits would sort after one with more.
     records.sort_by_cached_key(|(_, record)| clock::parse(&record.finished_at));
     records
 }
@@ -380,26 +376,23 @@ pub fn all(folder: &Path) -> Vec<(PathBuf, AuditRecord)> {
 /// A record that was scored again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rescored {
-    /// The role.
     pub role: String,
-    /// The version.
     pub version: String,
-    /// The exam.
     pub exam_hash: String,
-    /// The mean worth under the metric of its time.
+    /// The mean value under the metric of its time.
     pub before: f64,
-    /// The mean worth under the new one.
+    /// The mean value under the new metric.
     pub after: f64,
 }
 
-/// Scores every record again under a metric and keeps both scores.
+/// Scores every record again under a metric and stores both scores.
 ///
 /// # Errors
 /// A record cannot be written.
 pub fn rescore(seals: &Seals, folder: &Path, metric: &Metric) -> Result<Vec<Rescored>, FileError> {
     let mut rescored = Vec::new();
     for (path, mut record) in all(folder) {
-        // One that does not count stays as it is, so that it does not count afterwards either.
+        // A record that does not count stays as it is, so that it does not count afterwards either.
         if check(seals, &record).is_err() {
             continue;
         }
@@ -416,7 +409,7 @@ pub fn rescore(seals: &Seals, folder: &Path, metric: &Metric) -> Result<Vec<Resc
     Ok(rescored)
 }
 
-/// Pairs of versions of one role and exam whose order the new metric turns around.
+/// Returns pairs of versions of one role and exam whose order the new metric reverses.
 #[must_use]
 pub fn turned(rescored: &[Rescored]) -> Vec<(&Rescored, &Rescored)> {
     let mut turned = Vec::new();

@@ -1,5 +1,5 @@
-//! Inputs with the outputs that won, `.role-os/contest-texts.jsonl`: written only with `[privacy] keep_inputs`, to train
-//! models on. The run log says who won; a line whose output is not the winner's is not handed out.
+//! Inputs with the outputs that won, `.role-os/contest-texts.jsonl`: written only with `[privacy] keep_inputs`, to
+//! train models on. The run log names the winner; a line with another output is not exported.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -15,13 +15,13 @@ use crate::runs;
 use base::files::{self, FileError, Lock};
 use base::workspace::Workspace;
 
-/// Least agreement with the general model of an output that is handed out.
+/// Least agreement with the general model of an exported output.
 const FLOOR: f64 = 0.8;
 
 /// Longest line that is written or read.
 const MAX_LINE: usize = 1024 * 1024;
 
-/// Where the texts are.
+/// Returns the path of the texts.
 #[must_use]
 pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("contest-texts.jsonl")
@@ -30,18 +30,17 @@ pub fn path(workspace: &Workspace) -> PathBuf {
 /// The texts of one contest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Texts {
-    /// The contest, as the run log names it.
+    /// The contest, as in the run log.
     pub run_id: String,
-    /// The input.
     pub input: Value,
-    /// What the winner answered.
+    /// The winner's answer.
     pub output: Value,
-    /// The right answer, when it was known.
+    /// The right answer, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Value>,
 }
 
-/// Adds the texts of a contest; too long ones are left out.
+/// Adds the texts of a contest; too long ones are skipped.
 ///
 /// # Errors
 /// The file cannot be locked or written.
@@ -76,18 +75,18 @@ pub fn find(path: &Path, run_id: &str) -> Result<Option<Texts>, FileError> {
 /// What was handed out, and what was not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
-    /// Lines.
+    /// Exported lines.
     pub lines: u64,
     /// Texts whose contest is not in the log, was won by another output, or by one that the general model or a user
     /// contradicts.
     pub left_out: u64,
 }
 
-/// Hands out a line for every contest whose winner the run log confirms, in the shape that chat models are trained on:
-/// `messages` with the input and the best output (the right one, where it was known), and where it came from.
+/// Exports a line for every contest whose winner the run log confirms, in the format for training chat models:
+/// `messages` with the input and the best output (the right one, if known), and its origin.
 ///
 /// # Errors
-/// A file is there and cannot be read.
+/// A file exists and cannot be read.
 pub fn export(
     log: &Path,
     texts: &Path,
@@ -129,7 +128,7 @@ pub fn export(
             let record = winners.get(&texts.run_id)?;
             let hash = canonical::hash_bytes(output::text(&texts.output).as_bytes());
             let is_winners = record.more.output_hash.as_ref() == Some(&hash);
-            // What won by its speed and not by what it says teaches nothing good.
+            // An output that won by its speed and not by its content is not worth learning.
             let agrees =
                 record.more.agreement.is_none_or(|agreed| agreed >= FLOOR) && !is_bad(record);
             (is_winners && (agrees || texts.target.is_some())).then_some((texts, record))

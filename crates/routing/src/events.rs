@@ -1,4 +1,4 @@
-//! The protocol's five events on disk, `.role-os/events.jsonl`: one envelope a line, for other programs to follow.
+//! The protocol's five events on disk, `.role-os/events.jsonl`: one envelope per line, for other programs to follow.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -10,23 +10,23 @@ use base::clock;
 use base::files::{self, FileError, Lock, Tail};
 use base::workspace::Workspace;
 
-/// Who speaks when nobody else is named.
+/// Default source of an event.
 pub const SOURCE: &str = "roleos";
 
-/// What a follower reads at a time.
+/// Bytes that a follower reads at a time.
 const READ_AT_ONCE: u64 = 16 * 1024 * 1024;
 
 /// Longest line that is read.
 const MAX_LINE: usize = 1024 * 1024;
 
-/// Where the events are.
+/// Returns the path of the events.
 #[must_use]
 pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("events.jsonl")
 }
 
-/// Puts events into envelopes with fresh ids and the time, and appends them in one step. Says whether the last line was
-/// torn; it stays visible. What is written survives the end of this process.
+/// Puts events into envelopes with fresh ids and the time, and appends them in one step. Returns the state of the last
+/// line; a torn one stays visible. Written lines survive the end of this process.
 ///
 /// # Errors
 /// The file cannot be locked or written.
@@ -42,7 +42,7 @@ pub fn emit(path: &Path, events: &[Event]) -> Result<Tail, FileError> {
     files::append_line(path, &lines, false)
 }
 
-/// Hands every event to `take`; says how many lines are none. No file means no events.
+/// Passes every event to `take`; returns the number of other lines. No file means no events.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -58,7 +58,7 @@ pub fn read(path: &Path, mut take: impl FnMut(Envelope)) -> Result<u64, FileErro
     }
 }
 
-/// Follows the events as they are written.
+/// Follower of the events while they are written.
 #[derive(Debug)]
 pub struct Follower {
     path: PathBuf,
@@ -67,7 +67,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// From the beginning of the file, which need not be there yet.
+    /// Starts at the beginning of the file, which need not exist yet.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
         Self {
@@ -77,7 +77,8 @@ impl Follower {
         }
     }
 
-    /// What was written since; a line without its end waits for it. A file that became shorter is begun anew.
+    /// Returns the events since the last call; an unfinished line is returned later. A file that became shorter is read
+    /// from its beginning.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -1,6 +1,6 @@
-//! What users say of answers, `.role-os/feedback.jsonl`: append-only, each line linked to the one before it.
+//! Feedback of users on answers, `.role-os/feedback.jsonl`: append-only, each line linked to the one before it.
 //!
-//! It labels what the selector learns from, and nothing else: no certificate, promotion or halt looks here.
+//! It only labels the training data of the selector: no certificate, promotion or halt uses it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,22 +19,22 @@ use base::files::{self, Action, FileError, Lock};
 use base::seals::Seals;
 use base::workspace::Workspace;
 
-/// Longest name of a dispatch.
+/// Longest trace id of a dispatch.
 pub const MAX_TRACE: usize = 256;
 
 /// Longest comment, in characters.
 pub const MAX_COMMENT: usize = 4000;
 
-/// Largest right answer, in bytes of its JSON.
+/// Largest target, in bytes of its JSON.
 pub const MAX_TARGET: usize = 256 * 1024;
 
-/// Largest file; beyond it nothing is added.
+/// Largest file; beyond it, nothing is added.
 const MAX_FILE: u64 = 1024 * 1024 * 1024;
 
 /// Longest line: a target, a comment and the features of an input.
 const MAX_LINE: usize = 1024 * 1024;
 
-/// From this score on an answer counts as good.
+/// Score from which an answer counts as good.
 const GOOD: f64 = 0.5;
 
 /// Quality against the right answer from which an answer counts as good, as in exams.
@@ -43,28 +43,27 @@ const FLOOR: f64 = 0.8;
 /// Weight of the structure when quality is measured, as the published metric has it.
 const ALPHA: f64 = 0.4;
 
-/// Under which name the last line is known.
+/// Name under which the last line is stored.
 const NAME: &str = "feedback";
 
-/// Where the log is.
+/// Returns the path of the log.
 #[must_use]
 pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("feedback.jsonl")
 }
 
-/// What is said of an answer.
+/// Feedback on an answer.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Said {
-    /// The dispatch, as `x-roleos-trace-id` names it.
+    /// The dispatch, from `x-roleos-trace-id`.
     pub trace_id: String,
-    /// From 0 (bad) to 1 (good).
+    /// Score from 0 (bad) to 1 (good).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// The right answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Value>,
-    /// In words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
@@ -73,7 +72,7 @@ impl Said {
     /// Checks sizes and ranges.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// The problem, as a sentence.
     pub fn check(&self) -> Result<(), String> {
         if self.trace_id.is_empty() || self.trace_id.chars().count() > MAX_TRACE {
             return Err(format!(
@@ -103,67 +102,63 @@ impl Said {
     }
 }
 
-/// The answer that feedback is about, as far as it is known here.
+/// The answer that the feedback is about, as far as known.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Subject {
     /// The role that was played.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// The version that answered; none when the general model did.
+    /// The version that answered; `None` for the general model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Its model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_id: Option<String>,
-    /// The input's hash.
+    /// Hash of the input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_hash: Option<String>,
-    /// What the selector sees of the input.
+    /// Features of the input for the selector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub features: Option<Features>,
-    /// What was answered, to be held against a target; it is not written down.
+    /// The answer, for comparison with a target; not stored.
     #[serde(skip)]
     pub answer: Option<Value>,
 }
 
-/// One line.
+/// One line of the log.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Line {
-    /// When, RFC 3339 in UTC.
+    /// Time, RFC 3339 in UTC.
     pub ts: String,
-    /// What was said.
+    /// The feedback.
     #[serde(flatten)]
     pub said: Words,
-    /// About which answer.
     #[serde(flatten)]
     pub subject: Subject,
-    /// Whether the answer was good, where that follows from what was said.
+    /// Set if the answer was good, where the feedback shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acceptable: Option<bool>,
-    /// Who said so.
+    /// Sender of the feedback.
     pub sender: String,
     /// SHA-256 of the line before this one.
     pub prev: String,
 }
 
-/// [`Said`] as it lies in a line beside other fields.
+/// [`Said`] as it is written in a line with other fields.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Words {
-    /// The dispatch.
     pub trace_id: String,
-    /// From 0 to 1.
+    /// Score from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// The right answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Value>,
-    /// In words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
 
-/// Whether the answer was good: by the score, else by the right answer where what was answered is known.
+/// Returns `true` if the answer was good: by the score, else by the right answer if the answer is known.
 #[must_use]
 pub fn acceptable(said: &Said, subject: &Subject) -> Option<bool> {
     if let Some(score) = said.score {
@@ -173,10 +168,10 @@ pub fn acceptable(said: &Said, subject: &Subject) -> Option<bool> {
     Some(quality::score(ALPHA, answer, target) >= FLOOR)
 }
 
-/// Adds what was said. Tells whether the answer counts as good by it.
+/// Appends feedback. Returns `true` if the answer counts as good.
 ///
 /// # Errors
-/// The log cannot be locked, read or written, is full, or its links do not hold (`InvalidData`): what is added to it would
+/// The log cannot be locked, read or written, is full, or its links do not hold (`InvalidData`): an added line would
 /// not count.
 pub fn append(
     (seals, path): (&Seals, &Path),
@@ -227,10 +222,10 @@ pub fn append(
     Ok(acceptable)
 }
 
-/// Reads the lines; no log means none. Lines that cannot be read are counted.
+/// Reads the lines; no log means none. Unreadable lines are counted.
 ///
 /// # Errors
-/// The log is there and cannot be read.
+/// The log exists and cannot be read.
 pub fn read(path: &Path, mut take: impl FnMut(Line)) -> Result<u64, FileError> {
     let mut unreadable = 0;
     let read = runs::lines_up_to(path, MAX_LINE, |line| match serde_json::from_slice(line) {
@@ -243,23 +238,23 @@ pub fn read(path: &Path, mut take: impl FnMut(Line)) -> Result<u64, FileError> {
     }
 }
 
-/// Checks the links, and that the last line is the one that was added last. Hands out how many lines there are, and the
-/// numbers of those that do not follow the one before, or that are not what was added.
+/// Checks the links, and that the last line is the one that was added last. Returns the number of lines, and the
+/// numbers of those that do not follow the one before or differ from the added ones.
 ///
 /// # Errors
-/// The log is there and cannot be read.
+/// The log exists and cannot be read.
 pub fn verify(seals: &Seals, path: &Path) -> Result<(u64, Vec<u64>), FileError> {
     let (lines, mut bad, ends) = links(path)?;
     let newest: Option<String> = seals.head(NAME).ok().flatten();
     let is_other = newest.is_some_and(|newest| !ends.contains(&newest));
-    // A crash may have kept the last line from being recorded; a log that was moved away begins anew.
+    // After a crash, the last line may not have been recorded; a log that was moved away begins again.
     if is_other && lines > 0 && bad.last() != Some(&lines) {
         bad.push(lines);
     }
     Ok((lines, bad))
 }
 
-/// Checks the links alone; hands out those of the last two lines as well.
+/// Checks only the links; returns those of the last two lines as well.
 fn links(path: &Path) -> Result<(u64, Vec<u64>, [String; 2]), FileError> {
     let mut before = String::new();
     let (mut lines, mut bad, mut prev) = (0, Vec::new(), FIRST.to_owned());
@@ -277,8 +272,8 @@ fn links(path: &Path) -> Result<(u64, Vec<u64>, [String; 2]), FileError> {
     }
 }
 
-/// Returns the first line whose link does not hold. Looks at links alone, which are at the end of each line: a log is
-/// looked through for every word that is added.
+/// Returns the first line whose link does not hold. Reads only the links at the end of each line: every append scans
+/// the log.
 fn broken_link(path: &Path) -> Result<Option<u64>, FileError> {
     let (mut lines, mut bad, mut prev) = (0, None, FIRST.to_owned());
     let read = runs::lines_up_to(path, MAX_LINE, |line| {
@@ -295,17 +290,17 @@ fn broken_link(path: &Path) -> Result<Option<u64>, FileError> {
     }
 }
 
-/// Hands out what was said of versions' answers, the last word on each, and how many lines do not count: where the links do
-/// not hold, none does.
+/// Returns the last feedback on each answer of a version, and the number of lines that do not count: with a broken
+/// link, all of them.
 ///
 /// # Errors
-/// The log is there and cannot be read.
+/// The log exists and cannot be read.
 pub fn opinions(path: &Path) -> Result<(Vec<Opinion>, u64), FileError> {
     let (lines, bad, _) = links(path)?;
     if !bad.is_empty() {
         return Ok((Vec::new(), lines));
     }
-    // The last word on each answer, in the order in which they were said.
+    // The last feedback on each answer, in the order in which it was given.
     let (mut last, mut number) = (BTreeMap::new(), 0_u64);
     let unreadable = read(path, |line| {
         let subject = line.subject;
@@ -332,7 +327,8 @@ pub fn opinions(path: &Path) -> Result<(Vec<Opinion>, u64), FileError> {
     ))
 }
 
-/// Looks for a dispatch in the logs: the run log first, which knows most, then the field log and the gateway's requests.
+/// Searches a dispatch in the logs: the run log first, which has the most data, then the field log and the gateway's
+/// requests.
 #[must_use]
 pub fn find(workspace: &Workspace, specialists: &Specialists, trace_id: &str) -> Option<Subject> {
     let quoted = Value::from(trace_id).to_string();
@@ -345,7 +341,7 @@ fn holds(line: &[u8], needle: &str) -> bool {
     memchr::memmem::find(line, needle.as_bytes()).is_some()
 }
 
-/// The execution that was served: of several candidates the one that won.
+/// Returns the execution that was served; of several candidates, the winner.
 fn in_runs(path: &Path, quoted: &str) -> Option<Subject> {
     let needle = format!("\"trace_id\":{quoted}");
     let mut found = None;

@@ -1,6 +1,6 @@
-//! Learning from traffic: how much was learned, when the selector was trained last, and what it cost today.
+//! Learning from traffic: progress, last training of the selector, and today's cost.
 //!
-//! `.role-os/learning.json` is for people and pages; the run log is what is learned from.
+//! `.role-os/learning.json` is for people and pages; the training data is the run log.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use base::workspace::Workspace;
 /// Largest file that is read.
 const MAX_FILE: u64 = 1 << 20;
 
-/// How far learning is.
+/// Progress of learning.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Learning {
-    /// Contests that `up` held to learn from.
+    /// Contests that `up` held for learning.
     pub contests: u64,
-    /// Contests since the selector was trained last, those of probes included.
+    /// Contests since the last training, those of probes included.
     pub since_training: u64,
     /// The last training.
     pub last: Option<Training>,
@@ -32,38 +32,38 @@ pub struct Learning {
 /// One training.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Training {
-    /// When.
+    /// Time of the training.
     pub ts: String,
-    /// Contests that it learned from.
+    /// Contests in the training data.
     pub contests: u64,
-    /// Whether the new selector is in use.
+    /// Set if the new selector is in use.
     pub taken: bool,
-    /// Why it is not, where it is not.
+    /// Reason, if it is not in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// The file.
+/// Returns the path of the file.
 #[must_use]
 pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("learning.json")
 }
 
-/// The day's budget.
+/// Returns the day's budget.
 #[must_use]
 pub fn budget(workspace: &Workspace, config: &Config) -> Spending {
     let most = config.selection.learn_budget_usd.micro();
     Spending::of_learning(&workspace.role_os_dir(), most)
 }
 
-/// What is known; nothing where there is no file, or none that can be read.
+/// Reads the progress; empty if there is no readable file.
 #[must_use]
 pub fn read(workspace: &Workspace) -> Learning {
     let bytes = files::read(&path(workspace), MAX_FILE).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-/// Changes what is known while others wait, and hands out what it is then.
+/// Changes the progress under a lock, and returns the new one.
 ///
 /// # Errors
 /// The file cannot be locked or written.
@@ -80,10 +80,10 @@ pub fn change(
     Ok(learning)
 }
 
-/// Trains the selector on all that was logged, and takes the new one if it is not worse on what was held out.
+/// Trains the selector on all logged data, and uses the new one if it is not worse on the held-out data.
 ///
 /// # Errors
-/// What is known cannot be written down.
+/// The progress cannot be written.
 pub fn train(workspace: &Workspace, now: &str) -> Result<Training, FileError> {
     let (contests, result) = match selector::lessons_of(workspace) {
         Ok(lessons) => {
@@ -114,17 +114,17 @@ pub fn train(workspace: &Workspace, now: &str) -> Result<Training, FileError> {
     Ok(training)
 }
 
-/// How far learning is, with the day's budget: for `status`, the metrics and the pages.
+/// Progress of learning with the day's budget, for `status`, the metrics and the pages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shown {
-    /// Share of the dispatches that are learned from.
+    /// Share of the dispatches used for learning.
     pub share: f64,
-    /// What is known.
+    /// The progress.
     #[serde(flatten)]
     pub learning: Learning,
     /// New contests after which the selector is trained again.
     pub train_after: u64,
-    /// Spent today.
+    /// Amount spent today.
     pub spent_usd: f64,
     /// The day's budget.
     pub budget_usd: f64,
@@ -144,14 +144,14 @@ impl Shown {
         }
     }
 
-    /// Reads the files; nothing where learning is off and never was on.
+    /// Reads the files; `None` if learning is off and was never on.
     #[must_use]
     pub fn if_used(workspace: &Workspace, config: &Config) -> Option<Self> {
         let shown = Self::of(workspace, config);
         (shown.share > 0.0 || shown.learning != Learning::default()).then_some(shown)
     }
 
-    /// In one sentence.
+    /// Returns one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let Learning {

@@ -1,8 +1,8 @@
-//! Adapters at work: their registry, state and logs on disk, their exams, and what is learned from their runs.
+//! Adapters: their registry, state and logs on disk, their exams, and learning from their runs.
 //!
-//! [`specialists`] is the registry and its state; [`manifests`] and [`verifiers`] are what models declare and whether they
-//! keep it; [`runs`], [`events`], [`feedback`], [`dataset`] and [`requests`] are logs; [`metrics`], [`audits`],
-//! [`selector`] and [`learning`] are what is computed from them.
+//! [`specialists`] is the registry and its state; [`manifests`] and [`verifiers`] are declarations of models and checks
+//! of them; [`runs`], [`events`], [`feedback`], [`dataset`] and [`requests`] are logs; [`metrics`], [`audits`],
+//! [`selector`] and [`learning`] are computed from them.
 //!
 //! The rules are those of `specialist` and `selection`. No network, no terminal.
 

@@ -22,25 +22,25 @@ pub mod supply;
 /// Longest manifest that is read.
 const MAX_MANIFEST: u64 = 1024 * 1024;
 
-/// Largest file of weights that is hashed.
+/// Largest weights file that is hashed.
 const MAX_WEIGHTS: u64 = 1 << 40;
 
-/// What a check found.
+/// Result of a check.
 #[derive(Debug)]
 pub struct Checked {
-    /// The manifest, when it has no problem.
+    /// The manifest, if it has no problem.
     pub manifest: Option<Manifest>,
-    /// SHA-256 of its canonical JSON; nothing when it is no YAML.
+    /// SHA-256 of its canonical JSON; `None` if it is not YAML.
     pub hash: Option<String>,
-    /// Everything that is wrong.
+    /// All problems.
     pub problems: Vec<Problem>,
 }
 
-/// Reads and checks a manifest; with a directory of artifacts, the weights too. `licenses` replaces the allowed ones when
+/// Reads and checks a manifest; with a directory of artifacts, the weights too. `licenses` replaces the allowed ones if
 /// it is not empty.
 ///
 /// # Errors
-/// The file cannot be read. What is wrong in it is no error but a problem.
+/// The file cannot be read. Mistakes in its content are problems, not errors.
 pub fn check(
     path: &Path,
     artifacts: Option<&Path>,
@@ -79,10 +79,10 @@ pub fn check(
     })
 }
 
-/// The same YAML dialect as the catalog's, as JSON; JSON itself is YAML.
+/// Parses the YAML dialect of the catalog into JSON; JSON itself is YAML.
 ///
 /// # Errors
-/// It is no such document, and where.
+/// It is not such a document; the error has the position.
 pub fn parse(bytes: Vec<u8>) -> Result<Value, String> {
     let document = Document::parse(bytes).map_err(|broken| {
         let place = broken.source.position(broken.error.offset);
@@ -113,8 +113,8 @@ fn weights(manifest: &Manifest, folder: &Path) -> Vec<Problem> {
     }
 }
 
-/// SHA-256 of a file in pieces. A symbolic link is not followed: whoever made the package would choose which file of this
-/// machine is hashed.
+/// Computes the SHA-256 of a file in pieces. A symbolic link is not followed: the author of the package could choose
+/// any file of this machine.
 ///
 /// # Errors
 /// It cannot be read, is a link or not a file, or is larger than a terabyte.
@@ -160,7 +160,7 @@ fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Returns what is wrong where the verifier's schema is not beside the manifest.
+/// Returns the problem if the verifier's schema is not beside the manifest.
 #[must_use]
 pub fn missing_schema(manifest_path: &Path, manifest: &Manifest) -> Option<Problem> {
     if manifest.verifier != Kind::JsonSchema || manifest.verifier_config.contains_key("schema") {
@@ -178,7 +178,7 @@ pub fn missing_schema(manifest_path: &Path, manifest: &Manifest) -> Option<Probl
     })
 }
 
-/// The schema that a manifest's verifier needs, found beside it and nowhere else.
+/// Returns the schema that a manifest's verifier needs; only the manifest's folder is searched.
 #[must_use]
 pub fn schema_path(manifest_path: &Path, manifest: &Manifest) -> Option<PathBuf> {
     let named = manifest

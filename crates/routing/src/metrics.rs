@@ -1,8 +1,8 @@
-//! Which metric holds now, and a change from one to the next: `.role-os/metrics/`, one file a metric and `current.json`,
-//! which says which one holds and how far a change has come.
+//! The current metric, and a change from one to the next: `.role-os/metrics/`, one file per metric and `current.json`,
+//! with the current one and the progress of a change.
 //!
-//! Without `current.json` the published metric holds. Every contest asks [`contest`], which counts it: the old metric's
-//! share goes down with the contests, not with time.
+//! Without `current.json`, the published metric is the current one. Every contest calls [`contest`], which counts it:
+//! the old metric's share goes down with the contests, not with time.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,53 +16,52 @@ use crate::runs;
 use base::files::{self, Action, FileError, Lock, Privacy};
 use base::workspace::Workspace;
 
-/// Name of the file that says which metric holds.
+/// Name of the file with the current metric.
 pub const CURRENT: &str = "current.json";
 
-/// Largest file here.
+/// Largest file that is read here.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Contests over which a change is mixed in, when nobody says otherwise.
+/// Default number of contests over which a change is mixed in.
 pub const DEFAULT_WINDOW: u64 = 200;
 
-/// Something that cannot be done with metrics.
+/// Error of an operation on metrics.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricError {
-    /// A file.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The pointer names a metric that is not there.
+    /// The pointer names a missing metric.
     #[error("`{}` names the metric `{name}`, and there is none", path.display())]
     Missing {
-        /// The pointer.
         path: PathBuf,
-        /// What it names.
+        /// The missing name.
         name: String,
     },
-    /// The change is none.
+    /// The change is invalid.
     #[error(transparent)]
     Bad(#[from] BadMigration),
-    /// There is nothing to abort.
+    /// There is no change to abort.
     #[error("no change of the metric is under way; `{0}` holds")]
     Settled(String),
-    /// One change at a time.
+    /// Another change is in progress.
     #[error(
         "the change from `{old}` to `{new}` is not finished: {contests} of {window} contests are mixed"
     )]
     UnderWay {
-        /// From.
+        /// The old metric.
         old: String,
-        /// To.
+        /// The new metric.
         new: String,
-        /// How many contests are mixed.
+        /// Number of mixed contests so far.
         contests: u64,
-        /// How many will be.
+        /// Number of contests in the window.
         window: u64,
     },
 }
 
-/// The pointer, as it lies in the file.
+/// The pointer, as stored in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Pointer {
     metric: String,
@@ -78,18 +77,18 @@ struct Mixed {
     contests: u64,
 }
 
-/// What holds now.
+/// The current metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Current {
     /// The metric that is logged.
     pub metric: Metric,
-    /// The metric before it, while both count.
+    /// The change in progress, while two metrics count.
     pub mixing: Option<Mixing>,
-    /// How often the metric or a share was changed.
+    /// Number of changes of the metric or of a share.
     pub epoch: u64,
 }
 
-/// A change under way.
+/// A change in progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mixing {
     /// Both metrics and the window.
@@ -99,23 +98,23 @@ pub struct Mixing {
 }
 
 impl Mixing {
-    /// The old metric's share.
+    /// Returns the old metric's share.
     #[must_use]
     pub fn alpha(&self) -> f64 {
         self.migration.alpha(self.contests)
     }
 }
 
-/// Where the pointer is.
+/// Returns the path of the pointer.
 #[must_use]
 pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("metrics").join(CURRENT)
 }
 
-/// What holds now. Nothing is counted.
+/// Returns the current metric. Counts nothing.
 ///
 /// # Errors
-/// A file cannot be read, or names a metric that is not there.
+/// A file cannot be read, or names a missing metric.
 pub fn current(workspace: &Workspace) -> Result<Current, MetricError> {
     resolve(workspace, read(workspace)?)
 }
@@ -177,11 +176,11 @@ fn lock(workspace: &Workspace) -> Result<Lock, MetricError> {
     Ok(Lock::take(&path.with_added_extension("lock"))?)
 }
 
-/// Begins a change: stores the new metric, points at it, and hands out the event that tells others.
+/// Begins a change: stores the new metric, points at it, and returns the event for other programs.
 ///
 /// # Errors
-/// The new one does not follow the present one, a change is under way, or a file cannot be written. Nothing is changed
-/// then.
+/// The new one does not follow the present one, a change is in progress, or a file cannot be written. Nothing is
+/// changed then.
 pub fn change(
     workspace: &Workspace,
     new: &Metric,
@@ -227,10 +226,10 @@ pub fn change(
     Ok((current(workspace)?, event))
 }
 
-/// Ends a change that is under way: the metric before it holds again. Hands out the event that tells others.
+/// Aborts a change in progress: the metric before it is current again. Returns the event for other programs.
 ///
 /// # Errors
-/// No change is under way, or a file cannot be written. Nothing is changed then.
+/// No change is in progress, or a file cannot be written. Nothing is changed then.
 pub fn abort(workspace: &Workspace) -> Result<(Current, Event), MetricError> {
     let _alone = lock(workspace)?;
     let present = current(workspace)?;
@@ -248,7 +247,8 @@ pub fn abort(workspace: &Workspace) -> Result<(Current, Event), MetricError> {
     Ok((current(workspace)?, event))
 }
 
-/// What holds for the next contest, which is counted when a change is under way. Hands out the event of a step.
+/// Returns the metric of the next contest, which is counted if a change is in progress. Also returns the event of a
+/// step.
 ///
 /// # Errors
 /// A file cannot be read or written.

@@ -1,7 +1,7 @@
-//! The log of the gateway's requests, `.role-os/gateway.jsonl`: one line a request, appended before its answer ends.
+//! The log of the gateway's requests, `.role-os/gateway.jsonl`: one line per request, appended before its answer ends.
 //!
 //! Only the `roleos up` that holds the workspace's lock writes it, see [`base::running`]; so the file stays open and a
-//! line costs one call. A log that has become too long is set aside.
+//! line costs one system call. A log that has become too long is rotated.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use base::files::{self, Action, FileError};
 
-/// The log, open.
+/// The open log.
 #[derive(Debug)]
 pub struct RequestLog {
     path: PathBuf,
@@ -23,15 +23,15 @@ pub struct RequestLog {
 #[derive(Debug)]
 struct Open {
     file: File,
-    /// Whole lines that could not be written yet, in their order.
+    /// Whole lines that could not be written yet, in order.
     waiting: String,
 }
 
-/// So many bytes of lines wait in memory while the log cannot be written; what comes then is lost.
+/// Most bytes of waiting lines while the log cannot be written; further lines are lost.
 const MOST_WAITING: usize = 4 * 1024 * 1024;
 
 impl RequestLog {
-    /// Opens it; `most` is its length in bytes at which it is set aside, `keep` how many are then kept.
+    /// Opens the log; `most` is the length in bytes at which it is rotated, `keep` the number of rotated logs to keep.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -48,13 +48,12 @@ impl RequestLog {
         })
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds a line, which must end in a line feed, in one call. One that cannot be added waits for the next.
+    /// Adds a line, which must end in a line feed, in one system call. A failed line waits for the next call.
     ///
     /// # Errors
     /// The line cannot be added now.
@@ -68,7 +67,7 @@ impl RequestLog {
         added.map_err(|error| FileError::new(Action::Append, &self.path, error))
     }
 
-    /// Writes the lines that wait.
+    /// Writes the waiting lines.
     ///
     /// # Errors
     /// They still cannot be written.
@@ -93,13 +92,13 @@ impl RequestLog {
         if too_long {
             self.set_aside();
         }
-        // Somebody may have removed it, and what goes into a removed file is lost.
+        // Another program may have removed it, and lines in a removed file are lost.
         if too_long || facts.nlink() == 0 {
             *file = open(&self.path)?;
             length = file.metadata()?.len();
         }
         file.write_all(line.as_bytes()).inspect_err(|_| {
-            // A disk that is full takes a part of the line.
+            // A full disk may take only a part of the line.
             file.set_len(length).ok();
         })
     }
@@ -110,7 +109,7 @@ impl RequestLog {
             _ => self.path.with_added_extension(number.to_string()),
         };
         for number in (0..self.keep).rev() {
-            // One that is not there need not be moved.
+            // A missing one need not be moved.
             files::rename(&aside(number), &aside(number + 1)).ok();
         }
         if self.keep == 0 {
@@ -119,14 +118,14 @@ impl RequestLog {
     }
 }
 
-/// What still waits has its last chance.
+/// Last attempt to write waiting lines.
 impl Drop for RequestLog {
     fn drop(&mut self) {
         self.flush().ok();
     }
 }
 
-/// A line without its end, as a crash leaves it, is ended, so that it stays visible and spoils no other.
+/// Opens the file, and ends a line that a crash cut off, so that it stays visible and spoils no other.
 fn open(path: &Path) -> io::Result<File> {
     let mut file = files::open_log(path)?;
     if let Some(end) = file.metadata()?.len().checked_sub(1) {
@@ -168,7 +167,7 @@ mod tests {
         let path = guard.path().join("log");
         let log = RequestLog::open(&path, 1000, 1).unwrap();
         log.append("1\n").unwrap();
-        // A folder in its place, once the file is gone.
+        // A folder in its place, after the file is removed.
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         log.append("2\n").unwrap_err();

@@ -1,4 +1,4 @@
-//! The run log on disk: appended to under a lock, each line linked to the one before it; read line by line, however long.
+//! The run log on disk: appended under a lock, each line linked to the one before it; read line by line, at any length.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -20,15 +20,15 @@ mod stats;
 pub(crate) use head::set_torn_aside;
 pub use stats::{Stats, Tally, stats};
 
-/// Where the log is.
+/// Returns the path of the log.
 #[must_use]
 pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("run_log.jsonl")
 }
 
-/// Appends the lines of one contest, linked to what is there. A contest that a crash tore is set aside first, and the
-/// answer says so; so are lines that something else wrote, where only sealed ones count. What is written survives the end
-/// of this process.
+/// Appends the lines of one contest, linked to the last line. A contest that a crash tore is set aside first, and the
+/// result reports it; so are lines of other programs, if only sealed ones count. Written lines survive the end of this
+/// process.
 ///
 /// # Errors
 /// The log cannot be locked, read or written.
@@ -50,7 +50,7 @@ pub fn append(seals: &Seals, path: &Path, mut records: Vec<Record>) -> Result<Ta
     Ok(tail)
 }
 
-/// Returns an error that reports a torn contest, for callers that tell the user what could not be kept.
+/// Returns an error that reports a torn contest, for callers that report losses to the user.
 ///
 /// # Errors
 /// A contest was torn and set aside.
@@ -68,7 +68,7 @@ pub fn report(path: &Path, tail: Tail) -> Result<(), FileError> {
     }
 }
 
-/// The last line, whole or torn, read from the end, so that a long log costs no more than a short one.
+/// Reads the last line, whole or torn, from the end, so that a long log costs no more than a short one.
 pub(crate) fn last_line(path: &Path, most: usize) -> Result<Option<Vec<u8>>, FileError> {
     let room = u64::try_from(most).unwrap_or(u64::MAX).saturating_mul(2);
     let tail = match tail(path, room) {
@@ -80,7 +80,7 @@ pub(crate) fn last_line(path: &Path, most: usize) -> Result<Option<Vec<u8>>, Fil
     Ok((!line.is_empty()).then(|| line.to_vec()))
 }
 
-/// Hands every line to `take`, without its end. A line that is too long is cut, and then it cannot be read as one.
+/// Passes every line to `take`, without its end. A line that is too long is cut, and cannot be parsed then.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -88,7 +88,7 @@ pub fn lines(path: &Path, take: impl FnMut(&[u8])) -> Result<(), FileError> {
     lines_up_to(path, MAX_LINE, take)
 }
 
-/// The same for a log whose lines may have another length.
+/// Does the same for a log with another limit of line length.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -97,7 +97,7 @@ pub fn lines_up_to(path: &Path, most: usize, take: impl FnMut(&[u8])) -> Result<
         .map_err(|source| FileError::new(Action::Read, path, source))
 }
 
-/// The lines that begin in a stretch of the file.
+/// Reads the lines that begin in a range of the file.
 fn lines_of(
     path: &Path,
     most: usize,
@@ -109,7 +109,7 @@ fn lines_of(
     file.seek(SeekFrom::Start(at))?;
     let mut reader = BufReader::with_capacity(1 << 18, file);
     if stretch.start > 0 {
-        // The line that this byte belongs to began before.
+        // The line of this byte began before.
         at += skip_line(&mut reader)?;
     }
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(2);
@@ -131,7 +131,7 @@ fn lines_of(
     Ok(())
 }
 
-/// Goes behind the next line's end, and says how far that was.
+/// Skips to after the next line end, and returns the number of skipped bytes.
 fn skip_line(reader: &mut impl BufRead) -> io::Result<u64> {
     let mut skipped = 0;
     loop {
@@ -149,13 +149,14 @@ fn skip_line(reader: &mut impl BufRead) -> io::Result<u64> {
     }
 }
 
-/// How much of the log's end is a generation: what is older does not count as a trial any more.
+/// Length of the log's end that is a generation: older lines do not count as trials any more.
 const GENERATION: u64 = 8 * 1024 * 1024;
 
-/// How often each version of a role was tried in learning runs of this generation, by its id. No log means no trials.
+/// Returns the number of trials of each version of a role in learning runs of this generation, by id. No log means no
+/// trials.
 ///
 /// # Errors
-/// The log is there and cannot be read.
+/// The log exists and cannot be read.
 pub fn trials(path: &Path, role: &str) -> Result<BTreeMap<String, u64>, FileError> {
     let mut trials = BTreeMap::new();
     for record in generation(path, role)? {
@@ -167,10 +168,10 @@ pub fn trials(path: &Path, role: &str) -> Result<BTreeMap<String, u64>, FileErro
     Ok(trials)
 }
 
-/// In how many contests of this generation it is known of a version whether its answer was acceptable. No log means none.
+/// Returns the number of contests in this generation in which a version's answer has a label. No log means none.
 ///
 /// # Errors
-/// The log is there and cannot be read.
+/// The log exists and cannot be read.
 pub fn labelled(path: &Path, role: &str, version: &str) -> Result<u64, FileError> {
     let is_labelled = |record: &Record| {
         record.more.version.as_deref() == Some(version)
@@ -180,7 +181,7 @@ pub fn labelled(path: &Path, role: &str, version: &str) -> Result<u64, FileError
     Ok(records.filter(is_labelled).count() as u64)
 }
 
-/// The executions of a role in this generation.
+/// Returns the executions of a role in this generation.
 fn generation(path: &Path, role: &str) -> Result<Vec<Record>, FileError> {
     let tail = match tail(path, GENERATION) {
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -194,7 +195,7 @@ fn generation(path: &Path, role: &str) -> Result<Vec<Record>, FileError> {
         .collect())
 }
 
-/// The last so many bytes of a file.
+/// Reads the last `most` bytes of a file.
 fn tail(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     let failed = |source: io::Error| FileError::new(Action::Read, path, source);
     let mut file = files::open(path).map_err(failed)?;
@@ -206,7 +207,7 @@ fn tail(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     Ok(tail)
 }
 
-/// Computes a log again. What looks bad is looked at once more while no writer is in the middle of a line.
+/// Recomputes a log. If that fails, it is read again while no writer is in the middle of a line.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -263,10 +264,10 @@ fn computed(
     Ok((lines, bad))
 }
 
-/// The metrics that a log of this workspace may name: the published one and those in `.role-os/metrics/`.
+/// Reads the metrics that a log of this workspace may name: the published one and those in `.role-os/metrics/`.
 ///
 /// # Errors
-/// A file there cannot be read or is no metric.
+/// A file there cannot be read or is not a metric.
 pub fn metrics(workspace: &Workspace) -> Result<Vec<Metric>, FileError> {
     let mut metrics = vec![Metric::v1()];
     let folder = workspace.role_os_dir().join("metrics");
@@ -298,7 +299,7 @@ pub fn metrics(workspace: &Workspace) -> Result<Vec<Metric>, FileError> {
     Ok(metrics)
 }
 
-/// The last lines of a log that fit, oldest first.
+/// Returns the last matching lines of a log, oldest first.
 ///
 /// # Errors
 /// The file cannot be read.

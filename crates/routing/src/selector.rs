@@ -1,7 +1,7 @@
-//! The trained selector on disk, the features that it is trained from, and its judgement for the gate.
+//! The trained selector on disk, the features that it is trained from, and its verdict for the gate.
 //!
-//! `.role-os/selector.json` is replaced in one step; a running process sees the new one before its next decision. Where
-//! there is none, or it knows nothing of the role or the version, the gate fails open and says what to do.
+//! `.role-os/selector.json` is replaced atomically; a running process sees the new one before its next decision. If
+//! there is none, or it does not know the role or the version, the gate fails open and reports the remedy.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,42 +30,39 @@ use base::workspace::Workspace;
 /// Largest selector that is read.
 const MAX_SELECTOR: u64 = 1024 * 1024 * 1024;
 
-/// Where the selector is.
+/// Returns the path of the selector.
 #[must_use]
 pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("selector.json")
 }
 
-/// Where the features are.
 #[must_use]
 pub fn features_path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("features.jsonl")
 }
 
-/// A selector that cannot be used.
+/// Error of using a selector.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectorError {
-    /// The file.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Something else than `roleos` wrote it.
+    /// Another program than `roleos` wrote it.
     #[error("the selector `{}` is not used: {doubt}", path.display())]
     Doubted {
-        /// Which file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         doubt: Doubt,
     },
-    /// Its content.
+    /// Its content is invalid.
     #[error("cannot use `{}`", path.display())]
     Content {
-        /// Which file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: BadSelector,
     },
-    /// The log that it would be learned from was changed.
+    /// The log with the training data was changed.
     #[error("cannot learn from the run log: {0}")]
     BrokenLog(String),
     /// It would be worse than the present one.
@@ -88,13 +85,13 @@ pub fn append_features(path: &Path, line: &Line) -> Result<(), FileError> {
     files::append_line(path, &text, false).map(drop)
 }
 
-/// Under which name the newest selector is known.
+/// Name under which the newest selector is recorded.
 const NAME: &str = "selector";
 
-/// Reads a selector; nothing when there is none.
+/// Reads a selector; `None` if there is none.
 ///
 /// # Errors
-/// It is there and cannot be used, or something else than `roleos` wrote it, where that is needed for it to count.
+/// It exists and cannot be used, or another program than `roleos` wrote it, if only sealed ones count.
 pub fn read(workspace: &Workspace) -> Result<Option<Book>, SelectorError> {
     load(&Seals::of(workspace), &path(workspace))
 }
@@ -116,7 +113,7 @@ fn load(seals: &Seals, path: &Path) -> Result<Option<Book>, SelectorError> {
     Ok(Some(book))
 }
 
-/// Checks that `roleos` wrote this last, where that is needed for it to count.
+/// Checks that `roleos` wrote this selector last, if only sealed ones count.
 fn check(seals: &Seals, bytes: &[u8]) -> Result<(), Doubt> {
     if !seals.is_enforced() {
         return Ok(());
@@ -129,20 +126,20 @@ fn check(seals: &Seals, bytes: &[u8]) -> Result<(), Doubt> {
     }
 }
 
-/// What there is to learn from.
+/// Training data.
 #[derive(Debug)]
 pub struct Lessons {
     /// Contests by role.
     pub roles: BTreeMap<String, Split>,
     /// Lines of the run log that belong to a contest.
     pub lines: u64,
-    /// Contests that were found with their features and teach something.
+    /// Contests with features that are useful for training.
     pub contests: u64,
-    /// Contests of which nothing tells which answers were acceptable.
+    /// Contests without a label for any answer.
     pub without_reference: u64,
-    /// Answers of which a user said what they were worth, as far as that counts.
+    /// Answers with feedback of a user that counts.
     pub feedback: u64,
-    /// Lines of a file that could not be read, and of feedback whose links do not hold.
+    /// Unreadable lines of a file, and feedback lines with broken links.
     pub unreadable: u64,
 }
 
@@ -188,10 +185,10 @@ fn gather(log: &Path, features: &Path, said: Option<&Path>) -> Result<Lessons, F
     })
 }
 
-/// What there is to learn from in a workspace: the run log, what users said, and the features.
+/// Reads the training data of a workspace: the run log, feedback of users, and the features.
 ///
 /// # Errors
-/// One of the files cannot be read, or the run log's chain or a reward in it does not hold.
+/// One of the files cannot be read, or the run log has a broken chain or a wrong reward.
 pub fn lessons_of(workspace: &Workspace) -> Result<Lessons, SelectorError> {
     let log = runs::path(workspace);
     let (_, bad) = runs::verify(&Seals::of(workspace), &log, runs::metrics(workspace)?)?;
@@ -203,11 +200,11 @@ pub fn lessons_of(workspace: &Workspace) -> Result<Lessons, SelectorError> {
     Ok(gather(&log, &features_path(workspace), Some(&said))?)
 }
 
-/// Puts a selector in its place, unless the present one is better and nobody insists. Says how many bytes it has.
+/// Replaces the selector, unless the present one is better and `insist` is not set. Returns the size in bytes.
 ///
 /// # Errors
 /// It would be worse, or the file cannot be read or written. The present one stays then. A damaged one is replaced only
-/// when somebody insists, one of an older format or of something else than `roleos` at once.
+/// if `insist` is set; one in an older format or of another program than `roleos` always.
 pub fn replace(
     workspace: &Workspace,
     book: &Book,
@@ -240,7 +237,7 @@ pub fn replace(
     Ok(text.len())
 }
 
-/// Judges inputs for the gate: by the caller's embedding where there is one, else by the trained selector.
+/// Classifier of inputs for the gate: by the caller's embedding if there is one, else by the trained selector.
 #[derive(Debug)]
 pub struct Judge {
     path: PathBuf,
@@ -250,7 +247,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// By the selector of a workspace; it need not be there yet.
+    /// Uses the selector of a workspace, which need not exist yet.
     #[must_use]
     pub fn of(workspace: &Workspace) -> Self {
         Self {
@@ -261,10 +258,10 @@ impl Judge {
         }
     }
 
-    /// The selectors as they are now; nothing when there are none.
+    /// Returns the current selectors; `None` if there are none.
     ///
     /// # Errors
-    /// The file is there and cannot be used.
+    /// The file exists and cannot be used.
     pub fn book(&self) -> Result<Option<Arc<Book>>, SelectorError> {
         let stamp = Stamp::of(&self.path);
         let mut cache = self.book.lock().unwrap_or_else(PoisonError::into_inner);
@@ -278,7 +275,7 @@ impl Judge {
         Ok(book)
     }
 
-    /// The verdict of the trained selector on each version.
+    /// Returns the verdict of the trained selector on each version.
     fn trained(&self, role: &str, input: &Value, versions: &[&Version]) -> Vec<Verdict> {
         let book = match self.book() {
             Ok(book) => book,
@@ -309,7 +306,7 @@ impl Judge {
         versions.iter().map(one).collect()
     }
 
-    /// What a version needs before the gate can send inputs to it; nothing when it has all.
+    /// Returns the missing condition under which the gate can send inputs to a version; `None` if all are met.
     #[must_use]
     pub fn missing(&self, role: &str, version: &Version) -> Option<String> {
         if version.exam_centroid.is_some() {
@@ -342,7 +339,7 @@ impl Judge {
     }
 }
 
-/// Says why no input is expected to reach the threshold of a version.
+/// Returns the reason if no input is expected to reach the threshold of a version.
 fn low(known: &Known, evaluation: &Evaluation, version: &Version) -> Option<String> {
     let (id, threshold) = (&version.id, version.gate_threshold);
     if known.highest() < threshold {
@@ -360,7 +357,7 @@ fn low(known: &Known, evaluation: &Evaluation, version: &Version) -> Option<Stri
     })
 }
 
-/// The sentence that says what a version without training data needs.
+/// Returns a sentence with the remedy for a version without training data.
 #[must_use]
 pub fn next_step(role: &str, version: &str) -> String {
     format!(
@@ -368,7 +365,7 @@ pub fn next_step(role: &str, version: &str) -> String {
     )
 }
 
-/// An error with its cause.
+/// Formats an error with its cause.
 fn said(error: &SelectorError) -> String {
     match error {
         SelectorError::File(error) => format!("{error}: {}", error.source),

@@ -1,8 +1,8 @@
-//! The store that several machines share, as routing sees it. Without one, everything stands in the files of a workspace.
+//! The interface of a store that several machines share. Without one, everything is in the files of a workspace.
 //!
-//! [`Shared`] is narrow on purpose: a state that is held by one caller at a time and is written in one commit with its log
-//! lines ([`Turn`]), a document that is held in the same way ([`HeldDocument`]), and logs. What is decided in between is
-//! decided where it is decided for files, in `specialists`.
+//! [`Shared`] is narrow on purpose: a state that is held by one caller at a time and is written in one commit with its
+//! log lines ([`Turn`]), a document that is held in the same way ([`HeldDocument`]), and logs. The decisions are made
+//! in `specialists`, as for files.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ pub const REGISTRY: &str = "specialists.json";
 /// A log that machines share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Log {
-    /// What operators and guards did.
+    /// Actions of operators and guards.
     Events,
     /// Shadow probes.
     Probes,
@@ -28,10 +28,10 @@ pub enum Log {
 }
 
 impl Log {
-    /// Every log.
+    /// All logs.
     pub const ALL: [Self; 3] = [Self::Events, Self::Probes, Self::Field];
 
-    /// The name in a store and in a migration.
+    /// Returns the name in a store and in a migration.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -45,16 +45,14 @@ impl Log {
 /// One line of a log, without its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Which log.
     pub log: Log,
-    /// The role that it is about.
+    /// The role of the line.
     pub role: String,
-    /// The line.
     pub text: String,
 }
 
 impl Line {
-    /// Takes the end of the line off.
+    /// Creates a line, without its line end.
     #[must_use]
     pub fn new(log: Log, role: &str, text: &str) -> Self {
         Self {
@@ -65,22 +63,22 @@ impl Line {
     }
 }
 
-/// A text with the number of its version.
+/// A text with its version number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// Higher with every change.
+    /// Increases with every change.
     pub version: i64,
     /// The text.
     pub body: Arc<str>,
 }
 
-/// Something that the store could not do.
+/// Error of the store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct SharedError {
-    /// In words, with the store's name.
+    /// Description, with the store's name.
     pub detail: String,
-    /// Whether the store is away; the same may succeed later.
+    /// Set if the store is away; a retry may succeed.
     pub is_away: bool,
 }
 
@@ -98,17 +96,17 @@ impl From<SharedError> for FileError {
     }
 }
 
-/// Returns `true` for an error that says that the store is away.
+/// Returns `true` if the error means that the store is away.
 pub(crate) fn is_away(error: &FileError) -> bool {
     error.source.kind() == io::ErrorKind::NotConnected
 }
 
-/// The store.
+/// A shared store.
 pub trait Shared: fmt::Debug + Send + Sync {
-    /// The name by which places of this process are known.
+    /// Returns the name of this process as a holder of places.
     fn holder(&self) -> &str;
 
-    /// Returns `true` if another holder ended without giving its places back. Doubt keeps them.
+    /// Returns `true` if another holder ended without releasing its places. In doubt, it keeps them.
     fn is_gone(&self, holder: &str) -> bool;
 
     /// Reads a document.
@@ -117,32 +115,33 @@ pub trait Shared: fmt::Debug + Send + Sync {
     /// The store is away or damaged.
     fn document(&self, name: &str) -> Result<Option<Document>, SharedError>;
 
-    /// Keeps others from changing a document.
+    /// Locks a document against other callers.
     ///
     /// # Errors
     /// The store is away or damaged.
     fn hold_document(&self, name: &str) -> Result<Box<dyn HeldDocument>, SharedError>;
 
-    /// Reads the state of every role, without keeping anybody from it.
+    /// Reads the state of every role, without locking it.
     ///
     /// # Errors
     /// The store is away or damaged.
     fn state(&self) -> Result<State, SharedError>;
 
-    /// Waits for the state of a role, and keeps every other caller from it. With `fleet`, also for the window of all roles.
+    /// Waits for the state of a role, and locks it against every other caller. With `fleet`, also the window of all
+    /// roles.
     ///
     /// # Errors
     /// The store is away or damaged.
     fn hold_state<'a>(&'a self, role: &str, fleet: bool)
     -> Result<Box<dyn Turn + 'a>, SharedError>;
 
-    /// Adds lines; all of them or none. When the store is away, they wait on this machine and arrive later, once.
+    /// Adds all lines or none. If the store is away, they wait on this machine and arrive later, once.
     ///
     /// # Errors
-    /// They can be kept nowhere.
+    /// They cannot be stored anywhere.
     fn append(&self, lines: Vec<Line>) -> Result<(), SharedError>;
 
-    /// Hands out the lines of a log in their order, of one role or of all.
+    /// Returns the lines of a log in order, of one role or of all.
     ///
     /// # Errors
     /// The store is away or damaged.
@@ -154,32 +153,32 @@ pub trait Shared: fmt::Debug + Send + Sync {
     ) -> Result<(), SharedError>;
 }
 
-/// A state that no other caller changes. Dropped, nothing is written.
+/// A state that no other caller changes. If it is dropped, nothing is written.
 pub trait Turn {
-    /// The state as it is now.
+    /// Returns the current state.
     ///
     /// # Errors
     /// It is damaged.
     fn state(&mut self) -> Result<State, SharedError>;
 
-    /// The registry as it is now.
+    /// Returns the current registry.
     fn registry(&self) -> Option<&Document>;
 
     /// Writes the state and the lines in one commit, and returns when it is durable.
     ///
     /// # Errors
-    /// The store is away; what was to be written is then not acknowledged and may or may not stand.
+    /// The store is away; the write is then not acknowledged and may or may not have happened.
     fn commit(self: Box<Self>, state: State, lines: Vec<Line>) -> Result<(), SharedError>;
 }
 
-/// A document that no other caller changes. Dropped, nothing is written.
+/// A document that no other caller changes. If it is dropped, nothing is written.
 pub trait HeldDocument {
-    /// As it is now.
+    /// Returns the current document.
     fn now(&self) -> Option<&Document>;
 
     /// Replaces it, with lines in the same commit.
     ///
     /// # Errors
-    /// The store is away; the change is then not acknowledged and may or may not stand.
+    /// The store is away; the change is then not acknowledged and may or may not have happened.
     fn replace(self: Box<Self>, body: &str, lines: Vec<Line>) -> Result<(), SharedError>;
 }

@@ -1,14 +1,14 @@
-//! The specialists' files: registry, state, events, probes, field log. What is decided with them is decided in `specialist`.
+//! The specialists' files: registry, state, events, probes, field log. The decisions are in `specialist`.
 //!
-//! Reading order: [`Paths`] and [`Settings`], [`Specialists`], then `dispatch` (one dispatch from the gate to the probe),
-//! `contest` (who takes part when several are asked), `operate` and `pointing` (what an operator does), `exams` (what speaks for a version), `trial` (how a canary ends),
-//! [`certify`] (what the evidence does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
-//! say), [`spending`] (what the general model cost today).
+//! Reading order: [`Paths`] and [`Settings`], [`Specialists`], then `dispatch` (one dispatch from the gate to the
+//! probe), `contest` (selection of entrants), `operate` and `pointing` (actions of an operator), `exams` (evidence for
+//! a version), `trial` (end of a canary), [`certify`] (effects of the evidence), `pending` (moving the pointer in two
+//! steps), `role_blocks` (blocks in roles' own files), [`spending`] (today's cost of the general model).
 //!
-//! A registry that came with a clone sends inputs, and tokens of the environment, where a stranger wants them. It is
-//! shown and not followed until a person has trusted exactly this content ([`Seen::is_trusted`]).
+//! A registry that came with a clone could send inputs, and tokens of the environment, to any address. It is shown and
+//! not used until a person has trusted exactly this content ([`Seen::is_trusted`]).
 //!
-//! Locks have an order: registry, state, then a log. Nobody waits for an earlier one while holding a later one.
+//! Locks have an order: registry, state, then a log. No holder of a later lock waits for an earlier one.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -64,41 +64,40 @@ mod trial;
 /// Largest registry and state that are read.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// Largest log that is read whole.
+/// Largest log that is read as a whole.
 const MAX_LOG: u64 = 4 * 1024 * 1024 * 1024;
 
-/// How often a state that changes under the reader is looked at.
+/// Most attempts to read a state that changes meanwhile.
 const MAX_LOOKS: usize = 8;
 
-/// A file that changed less than this ago may change again without looking different.
+/// A file that changed less than this ago may change again without a visible difference.
 const RACY_NS: i128 = 1_000_000_000;
 
-/// What was set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Probes and halts.
     pub shadow: shadow::Settings,
     /// Dispatches over which a quota is a share.
     pub quota_window: usize,
-    /// Whose dispatches count.
+    /// Dispatches that count for a quota.
     pub scope: Scope,
-    /// Whether the text of inputs is kept.
+    /// Set if the text of inputs is stored.
     pub keep_inputs: bool,
-    /// Size at which the field log is set aside.
+    /// Size at which the field log is rotated.
     pub field_log_bytes: u64,
-    /// How many are kept.
+    /// Number of rotated logs to keep.
     pub field_log_keep: u64,
-    /// Whether a level that no evidence here carries counts as L0.
+    /// Set if a level without evidence on this machine counts as L0.
     pub refuse_claimed: bool,
-    /// By how much a version may be worse than another on the same exam.
+    /// Allowed deficit of a version against another on the same exam.
     pub exam_margin: f64,
 }
 
 impl Settings {
-    /// The settings file, with what the variables say on top.
+    /// Loads the settings file, overridden by environment variables.
     ///
     /// # Errors
-    /// A variable has a value that cannot be used.
+    /// A variable has an invalid value.
     pub fn load(config: &Config, environment: &Environment) -> Result<Self, BadSetting> {
         let set = &config.specialist;
         let [every, window, tau] = environment.shadow.each_ref().map(Option::as_deref);
@@ -128,14 +127,14 @@ impl Settings {
     }
 }
 
-/// A state that cannot be used. Nothing may be routed to a specialist.
+/// Error of a state that cannot be used. Then nothing may be routed to a specialist.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unreadable {
     /// The file cannot be read.
     #[error("STATE_LOAD_ERROR: {}: {}", .0, .0.source)]
     File(FileError),
-    /// It can, and is no state.
+    /// It is readable, but not a valid state.
     #[error(transparent)]
     Content(StateError),
 }
@@ -156,20 +155,20 @@ pub struct Specialists {
 /// A registry as it was read.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// What it says.
+    /// Its content.
     pub registry: Arc<Registry>,
-    /// Whether it may be followed: it is this machine's own, or a person trusted exactly this content.
+    /// Set if it may be used: it is this machine's own, or a person trusted exactly this content.
     pub is_trusted: bool,
 }
 
-/// By what a registry is known to be unchanged.
+/// Mark of an unchanged registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     File(Stamp),
     Shared(i64),
 }
 
-/// By what a file is known to be unchanged.
+/// Mark of an unchanged file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     inode: u64,
@@ -178,7 +177,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// `None` when the file is not there, or so new that it may change without looking different.
+    /// Reads the mark; `None` if the file is missing, or so new that it may change without a visible difference.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let metadata = files::metadata(path).ok()?;
         let changed_ns =
@@ -193,7 +192,7 @@ impl Stamp {
 }
 
 impl Specialists {
-    /// The files need not be there yet. What a crash left unfinished is finished or undone.
+    /// Opens the files, which need not exist yet. The remains of a crash are completed or undone.
     #[must_use]
     pub fn new(paths: Paths, settings: Settings) -> Self {
         let blocks = RoleBlocks::new(paths.roles.clone());
@@ -209,7 +208,7 @@ impl Specialists {
         }
     }
 
-    /// The same, in a store that machines share instead of in the files.
+    /// Uses a store that machines share instead of the files.
     #[must_use]
     pub fn with_shared(mut self, shared: Arc<dyn Shared>) -> Self {
         self.leases = Leases::shared(Arc::clone(&shared));
@@ -217,38 +216,38 @@ impl Specialists {
         self
     }
 
-    /// The store that machines share, where there is one.
+    /// Returns the store that machines share, if there is one.
     #[must_use]
     pub fn shared(&self) -> Option<&Arc<dyn Shared>> {
         self.shared.as_ref()
     }
 
-    /// The same, with another source of draws.
+    /// Uses another source of draws.
     #[must_use]
     pub fn with_chance(mut self, chance: Chance) -> Self {
         self.chance = chance;
         self
     }
 
-    /// Where the files are.
+    /// Returns the paths of the files.
     #[must_use]
     pub fn paths(&self) -> &Paths {
         &self.paths
     }
 
-    /// What says whether `roleos` wrote evidence here.
+    /// Returns the seals, which prove that `roleos` wrote evidence here.
     #[must_use]
     pub fn seals(&self) -> &Seals {
         &self.seals
     }
 
-    /// What was set.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The registry as it is now; an empty one when there is none. To look at; who follows it asks [`Self::see`].
+    /// Returns the current registry; an empty one if there is none. Only for display; use [`Self::see`] before routing
+    /// by it.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -256,8 +255,8 @@ impl Specialists {
         Ok(self.see()?.registry)
     }
 
-    /// Returns `true` if a role was ever named here: in the registry, in the state or in the events. A registry that cannot
-    /// be read at all may name any role.
+    /// Returns `true` if a role ever occurred here: in the registry, in the state or in the events. An unreadable
+    /// registry may name any role.
     #[must_use]
     pub fn was_named(&self, role: &str) -> bool {
         let registry = self.registry().ok();
@@ -268,7 +267,7 @@ impl Specialists {
                 .is_ok_and(|log| log.events.iter().any(|one| one.role == role))
     }
 
-    /// The registry as it is now, and whether it may be followed.
+    /// Returns the current registry, with the flag whether it may be used.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -277,15 +276,15 @@ impl Specialists {
             return self.see_document(shared.document(REGISTRY)?.as_ref());
         }
         if self.pending_path().exists() {
-            // Whoever is at work finishes first; what was left behind is settled. Where that cannot be done, the registry
-            // is what it is, and the next operator hears of it.
+            // A running change is finished first; the remains of a crash are settled. If that fails, the registry stays
+            // as it is, and the next operator is told.
             self.recover().ok();
         }
         let known = Stamp::of(&self.paths.registry).map(Known::File);
         let mut cache = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(now), Some((then, seen))) = (known, cache.as_ref())
             && now == *then
-            // Somebody may trust it at any moment.
+            // A person may trust it at any moment.
             && seen.is_trusted
         {
             return Ok(seen.clone());
@@ -300,7 +299,7 @@ impl Specialists {
         Ok(seen)
     }
 
-    /// A registry with the levels that count here.
+    /// Returns a registry with the levels that count here.
     fn effective(&self, bytes: Option<&[u8]>) -> Registry {
         let registry = bytes.map_or_else(Registry::default, Registry::parse);
         let registry = if registry.tells_of_evidence() {
@@ -316,31 +315,31 @@ impl Specialists {
         }
     }
 
-    /// One that names nobody sends nothing anywhere.
+    /// Returns `true` if the registry may be used. One without entries routes nothing anywhere.
     fn is_trusted(&self, registry: &Registry, bytes: &[u8]) -> bool {
         registry.entries().is_empty() || self.belief(bytes) == Belief::Own
     }
 
-    /// Returns whether the user confirmed this content of the registry.
+    /// Returns the user's confirmation of this registry content.
     pub(crate) fn belief(&self, bytes: &[u8]) -> Belief {
         Trust::of(&self.paths.workspace).belief(&self.paths.registry, bytes, Kind::Plain)
     }
 
-    /// Confirms the registry that we are about to write, beside the present one until it is settled.
+    /// Confirms the registry that is about to be written, beside the present one until it is settled.
     fn confirm_next(&self, text: &str, what: &str) -> Result<(), FileError> {
         let by = Confirming { what, key: None };
         let (workspace, path) = (&self.paths.workspace, &self.paths.registry);
         trust::confirm_next(workspace, path, text.as_bytes(), Kind::Plain, &by)
     }
 
-    /// Confirms the registry that we wrote, and no other.
+    /// Confirms the written registry, and no other.
     fn confirm(&self, text: &str, what: &str) -> Result<(), FileError> {
         let by = Confirming { what, key: None };
         let (workspace, path) = (&self.paths.workspace, &self.paths.registry);
         trust::confirm(workspace, path, text.as_bytes(), Kind::Plain, &by)
     }
 
-    /// What to say of a registry that is not followed.
+    /// Returns the message about a registry that is not used.
     #[must_use]
     pub fn distrust(&self) -> String {
         let path = self.paths.registry.display();
@@ -352,11 +351,11 @@ impl Specialists {
         format!("the registry `{path}` is not followed{why}; `roleos trust` shows it and asks")
     }
 
-    /// The state as it is now. A missing one is rebuilt from the logs, so that deleting it lifts no halt. A halt that only
-    /// the user's trust store knows holds as well, and places of dispatches that died are given back.
+    /// Returns the current state. A missing one is rebuilt from the logs, so that deleting it lifts no halt. A halt
+    /// that only the user's trust store knows is in force as well, and places of dispatches that died are released.
     ///
     /// # Errors
-    /// The file is there and cannot be used. It is left as it is.
+    /// The file exists and cannot be used. It is left as it is.
     pub fn state(&self) -> Result<State, Unreadable> {
         if let Some(shared) = &self.shared {
             let mut state = shared.state().map_err(unreadable)?;
@@ -386,7 +385,7 @@ impl Specialists {
         Ok(state)
     }
 
-    /// Returns why nothing is earned by the probes so far: something else than `roleos` wrote it, or it is
+    /// Returns the reason if the probes so far earn nothing: another program than `roleos` wrote the state, or it is
     /// missing and its logs are not sealed.
     #[must_use]
     pub fn state_doubt(&self) -> Option<Doubt> {
@@ -412,7 +411,7 @@ impl Specialists {
         sealed.and_then(|()| newest()).err()
     }
 
-    /// The state as its file, else the logs say, and the file.
+    /// Returns the state from its file, else from the logs, and the file's content.
     fn written_state(&self) -> Result<(State, Option<Vec<u8>>), Unreadable> {
         let read = || read_or_nothing(&self.paths.state, MAX_FILE).map_err(Unreadable::File);
         let mut bytes = read()?;
@@ -425,7 +424,7 @@ impl Specialists {
                 Ok(state) => return Ok((state, bytes)),
                 Err(error) => error,
             };
-            // It was perhaps being written; what stays the same is damaged.
+            // It may have been in the middle of a write; if it stays the same, it is damaged.
             let again = read()?;
             if again == bytes {
                 return Err(Unreadable::Content(error));
@@ -442,16 +441,15 @@ impl Specialists {
         Ok(rebuild(&events, &probes, &self.settings.shadow))
     }
 
-    /// Keeps others from the state.
     fn lock_state(&self) -> Result<Lock, FileError> {
         lock(&self.paths.state)
     }
 }
 
-/// What the state is sealed as.
+/// Kind of the state's seal.
 const STATE: &str = "specialist state";
 
-/// What comes before the seal at the end of the state's text.
+/// Text before the seal at the end of the state.
 const SEAL_KEY: &str = ",\n  \"seal\": \"";
 
 /// Returns the text of a state with its seal as the last key.
@@ -471,7 +469,7 @@ fn unsealed(text: &str) -> (String, Option<&str>) {
     }
 }
 
-/// Keeps others from a file, by a lock beside it.
+/// Locks a file, by a lock beside it.
 fn lock(path: &Path) -> Result<Lock, FileError> {
     Lock::beside(path)
 }

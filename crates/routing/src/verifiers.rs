@@ -1,5 +1,5 @@
-//! Runs the verifiers that versions and audits declare. Those that read are made once and kept; those that run a command
-//! run it in a sandbox, and where there is none they refuse, which is a failure of the output and never a pass.
+//! Runs the verifiers that versions and audits declare. Those that only read are created once and cached; those that
+//! run a command use a sandbox, and fail the output if there is none.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -22,16 +22,16 @@ mod boxed;
 /// Largest schema that is read.
 const MAX_SCHEMA: u64 = 4 * 1024 * 1024;
 
-/// More verifiers than this are not kept.
+/// Most verifiers that are cached.
 const MAX_KEPT: usize = 1024;
 
-/// Characters of a command's last words that a reason shows.
+/// Characters at the end of a command's output that a reason shows.
 const SHOWN: usize = 200;
 
-/// What is verified.
+/// Output to verify, with its input.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// The output; text is a JSON string.
+    /// The output; plain text is a JSON string.
     pub output: &'a Value,
     /// The input that it answers.
     pub input: &'a Value,
@@ -44,7 +44,7 @@ pub struct Verifiers {
     kept: Mutex<HashMap<String, Arc<Ready>>>,
 }
 
-/// A verifier that can be used.
+/// A verifier ready for use.
 #[derive(Debug)]
 pub struct Ready {
     declared: Declared,
@@ -53,7 +53,7 @@ pub struct Ready {
 }
 
 impl Verifiers {
-    /// As the settings allow.
+    /// Creates the verifiers with the limits of the settings.
     #[must_use]
     pub fn new(set: &Selection) -> Self {
         Self {
@@ -62,10 +62,10 @@ impl Verifiers {
         }
     }
 
-    /// Makes a verifier, or hands out the one that was made before.
+    /// Creates a verifier, or returns the cached one.
     ///
     /// # Errors
-    /// It cannot be used, and why.
+    /// It cannot be used; the error is the reason.
     pub fn ready(&self, declared: &Declared) -> Result<Arc<Ready>, String> {
         let schema = match declared.schema_path() {
             Some(named) => Some(read_schema(declared.package.as_deref(), named)?),
@@ -97,7 +97,7 @@ impl Verifiers {
         Ok(ready)
     }
 
-    /// Holds an output against a declared verifier. One that cannot run fails it.
+    /// Checks an output with a declared verifier. One that cannot run fails it.
     #[must_use]
     pub fn verify(&self, declared: &Declared, subject: Subject<'_>) -> Outcome {
         match self.ready(declared) {
@@ -106,7 +106,7 @@ impl Verifiers {
         }
     }
 
-    /// The same with a verifier at hand.
+    /// Checks an output with a ready verifier.
     #[must_use]
     pub fn verify_ready(&self, ready: &Ready, subject: Subject<'_>) -> Outcome {
         match &ready.step {
@@ -143,14 +143,14 @@ impl Verifiers {
 }
 
 impl Ready {
-    /// Keys that the contract wants to be filled.
+    /// Returns the keys that the contract requires.
     #[must_use]
     pub fn required(&self) -> &[String] {
         &self.required
     }
 }
 
-/// The exit code and the end of what was printed, where a failed test says why.
+/// Returns the exit code and the end of the output, where a failed test reports its reason.
 fn failed(code: i32, printed: &[u8]) -> String {
     let printed = String::from_utf8_lossy(printed);
     let printed = printed.trim();
@@ -162,10 +162,10 @@ fn failed(code: i32, printed: &[u8]) -> String {
     }
 }
 
-/// The schema in a package; a path that leads out of it is refused.
+/// Reads the schema in a package; a path that leads out of it is refused.
 ///
 /// # Errors
-/// It leads out, cannot be read, or is no JSON.
+/// It leads out, cannot be read, or is not JSON.
 pub fn read_schema(package: Option<&str>, named: &str) -> Result<Value, String> {
     let path = inside(package, named)?;
     let bytes = files::read(&path, MAX_SCHEMA).map_err(|error| {
@@ -178,7 +178,7 @@ pub fn read_schema(package: Option<&str>, named: &str) -> Result<Value, String> 
     })
 }
 
-/// A file of a package, by its name in it.
+/// Returns the path of a file in a package.
 ///
 /// # Errors
 /// There is no package, or the name leads out of it.
@@ -190,7 +190,7 @@ pub fn inside(package: Option<&str>, named: &str) -> Result<PathBuf, String> {
     }
     let folder = Path::new(package);
     let path = folder.join(named);
-    // A link could lead out as well; a file that is not there is told by whoever opens it.
+    // A link could lead out as well; a missing file is reported when it is opened.
     let within = match (path.canonicalize(), folder.canonicalize()) {
         (Ok(path), Ok(folder)) => path.starts_with(folder),
         _ => true,

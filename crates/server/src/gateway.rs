@@ -1,9 +1,9 @@
 //! Everything under `/v1`: models pass through untouched, roles are dispatched.
 //!
-//! [`upstream`] knows where models lie, `client` the way there, `scan` finds the model in a body, `receipt` writes down
-//! what became of a request, `packed` looks into packed bodies, `proxy` passes on, `roles` dispatches, `chat` speaks the
-//! clients' formats, `models` lists, `background` does what is left when a caller has its answer, `usage` finds tokens, `native` and `feedback` are our own endpoints, `origin` keeps upstreams out of the pages' origin, and
-//! `files` hands out the catalog.
+//! [`upstream`] has the addresses of models, `client` the connections, `scan` finds the model in a body, `receipt` logs
+//! requests, `packed` decompresses bodies, `proxy` forwards requests, `roles` dispatches, `chat` implements the
+//! clients' formats, `models` lists, `background` does the work after a response, `usage` finds tokens, `native` and
+//! `feedback` are our own endpoints, `origin` keeps upstreams out of the pages' origin, and `files` serves the catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -52,11 +52,11 @@ mod scan;
 pub mod upstream;
 mod usage;
 
-/// What requests share.
+/// State shared by requests.
 #[derive(Debug)]
 pub struct Gateway {
     upstreams: Vec<Upstream>,
-    /// The general model as an upstream, when it is one.
+    /// The general model as an upstream, if it is one.
     general: Option<(Upstream, String)>,
     agents: BTreeMap<String, String>,
     ways: Ways,
@@ -65,28 +65,28 @@ pub struct Gateway {
     judge: Judge,
     verifiers: Arc<Verifiers>,
     log: RequestLog,
-    /// Memory for bodies that is not in use, in KiB.
+    /// Unused memory for bodies, in KiB.
     bodies: Arc<Semaphore>,
-    /// Told once when receipts can no longer be written, and once when they can.
+    /// Called once when receipts can no longer be written, and once when they can again.
     trouble: OnceLock<Tell>,
     is_in_trouble: AtomicBool,
-    /// The process ends, and cuts off what has not come to its end.
+    /// Set when the process ends and aborts running answers.
     ending: AtomicBool,
-    /// Dispatches that are not over.
+    /// Running dispatches.
     running: roles::Running,
-    /// What is left to do when callers have their answers.
+    /// Work after responses.
     background: background::Background,
-    /// Roles that the registry named while this process ran.
+    /// Roles in the registry while this process ran.
     seen: Mutex<BTreeSet<String>>,
-    /// The last answers of adapters, for what users say of them.
+    /// The last answers of adapters, for feedback.
     recent: feedback::Recent,
-    /// Draws what is learned from.
+    /// Source of draws for learning.
     chance: Chance,
-    /// The selector is being trained.
+    /// Set while the selector is trained.
     trains: AtomicBool,
 }
 
-/// How a person is told.
+/// Callback with messages for a person.
 struct Tell(Box<dyn Fn(&str) + Send + Sync>);
 
 impl fmt::Debug for Tell {
@@ -96,7 +96,7 @@ impl fmt::Debug for Tell {
 }
 
 impl Gateway {
-    /// As the settings say.
+    /// Opens the gateway with its settings.
     pub fn open(workspace: &Workspace, config: &Config) -> Result<Self, UpError> {
         let set = &config.gateway;
         let upstreams: Result<Vec<_>, _> = set.upstream.iter().map(Upstream::new).collect();
@@ -130,17 +130,17 @@ impl Gateway {
         })
     }
 
-    /// Hands over how a person is told of trouble with the log of requests.
+    /// Sets the callback for trouble with the log of requests.
     pub fn tell_trouble(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
         self.trouble.set(Tell(Box::new(tell))).ok();
     }
 
-    /// Writes receipts that wait; says why they cannot be written.
+    /// Writes waiting receipts; returns the error if they cannot be written.
     pub fn catch_up(&self) -> Result<(), String> {
         self.heard(self.log.flush())
     }
 
-    /// Tells a person when receipts begin to fail, and when they work again.
+    /// Reports when receipts begin to fail, and when they work again.
     fn heard(&self, written: Result<(), FileError>) -> Result<(), String> {
         let written = written.map_err(|error| base::said(&error));
         let was = self.is_in_trouble.swap(written.is_err(), Ordering::Relaxed);
@@ -153,7 +153,7 @@ impl Gateway {
         written
     }
 
-    /// What a person should know before the first request.
+    /// Returns warnings before the first request.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         self.upstreams.iter().filter_map(|upstream| {
             let name = upstream.missing_key()?;
@@ -168,18 +168,18 @@ impl Gateway {
         choose(&self.upstreams, model, protocol)
     }
 
-    /// From now on the process is what cuts answers off.
+    /// Records that the process aborts answers from now on.
     pub(crate) fn ends(&self) {
         self.ending.store(true, Ordering::Relaxed);
         self.background.cut();
     }
 
-    /// What waits in the background is dropped.
+    /// Drops waiting background work.
     pub(crate) fn closes(&self) {
         self.background.close();
     }
 
-    /// Waits until no dispatch runs, and nothing in the background.
+    /// Waits until no dispatch runs, and no background work.
     pub(crate) async fn quiet(&self) {
         self.running.over().await;
         self.background.over().await;
@@ -199,7 +199,7 @@ pub(crate) fn choose<'a>(
     fitting.or_else(|| upstreams.iter().find(has))
 }
 
-/// `[fallback.claude]` as an upstream, where it is an API.
+/// Returns `[fallback.claude]` as an upstream, if it is an API.
 fn general(config: &Config) -> Result<Option<(Upstream, String)>, String> {
     let claude = &config.fallback.claude;
     let (kind, own) = match claude.kind {
@@ -223,7 +223,7 @@ fn general(config: &Config) -> Result<Option<(Upstream, String)>, String> {
     Ok(Some((Upstream::new(&set)?, claude.model.clone())))
 }
 
-/// Whose API a path belongs to, where that is certain.
+/// Returns the API of a path, if it is unambiguous.
 pub(crate) fn protocol(parts: &Parts) -> Option<Protocol> {
     let path = parts.uri.path();
     let below = |root: &str| {
@@ -233,11 +233,11 @@ pub(crate) fn protocol(parts: &Parts) -> Option<Protocol> {
     if below("/v1/messages") || parts.headers.contains_key("anthropic-version") {
         return Some(Protocol::Anthropic);
     }
-    // Anthropic answers nobody who does not name the version of its API; what is left under `/v1` is asked OpenAI's way.
+    // Anthropic refuses requests without a version of its API; the rest of `/v1` counts as OpenAI's.
     below("/v1").then_some(Protocol::OpenAi)
 }
 
-/// Answers a request that the guard has let through.
+/// Answers a request that the guard has accepted.
 pub(crate) async fn answer(
     app: Arc<App>,
     request: Request<Body>,

@@ -1,8 +1,8 @@
-//! Who may talk to this process at all: the right `Host`, no foreign page, and a token where others can reach us.
+//! Access to this process: the right `Host`, no cross-origin page, and a token if other machines can reach us.
 //!
 //! A browser on this machine reaches a loopback address for every page that it shows. A page whose name was made to
-//! point here (DNS rebinding) sends its own name as `Host`; a page of another origin sends `Origin` or `Sec-Fetch-Site`.
-//! Programs send none of these, so that they are not in anybody's way.
+//! point here (DNS rebinding) sends its own name as `Host`; a page of another origin sends `Origin` or
+//! `Sec-Fetch-Site`. Programs send none of these, so they are not affected.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -18,21 +18,21 @@ pub use upstream::shipper::TOKEN;
 
 use web::problem::Problem;
 
-/// The code of the problem that a request without the token is answered with.
+/// Error code for a request without a valid token.
 pub(crate) const BAD_TOKEN: &str = "bad_token";
 
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 const SEC_FETCH_MODE: &str = "sec-fetch-mode";
 
-/// Says whether a request is logged in, which counts as the token.
+/// Returns `true` if a request is logged in, which counts as the token.
 type LoggedIn = Box<dyn Fn(&HeaderMap) -> bool + Send + Sync>;
 
-/// Says whether an API token lets a request through; `None` when it carries none that is in force.
+/// Returns `true` if an API token permits a request; `None` if the request has no valid token.
 type LetsThrough = Box<dyn Fn(&Parts) -> Option<bool> + Send + Sync>;
 
-/// What is checked before anything else looks at a request.
+/// Checks before any other processing of a request.
 pub struct Guard {
-    /// Only addresses of this machine can reach us.
+    /// Set if only this machine can reach us.
     loopback: bool,
     hosts: Vec<String>,
     token: Option<Vec<u8>>,
@@ -51,7 +51,7 @@ impl fmt::Debug for Guard {
 }
 
 impl Guard {
-    /// For a process that listens at `listen`. Where others can reach it there must be a token.
+    /// Creates the guard of a process that listens at `listen`. If other machines can reach it, a token is required.
     #[must_use]
     pub fn new(listen: SocketAddr, hosts: &[String], token: Option<Vec<u8>>) -> Self {
         Self {
@@ -63,24 +63,24 @@ impl Guard {
         }
     }
 
-    /// Lets a login count as the token. The first caller decides.
+    /// Accepts a login in place of the token. The first caller decides.
     pub fn accept_login(&self, logged_in: impl Fn(&HeaderMap) -> bool + Send + Sync + 'static) {
         self.logged_in.set(Box::new(logged_in)).ok();
     }
 
-    /// Lets API tokens open as far as their role goes. The first caller decides.
+    /// Accepts API tokens according to their role. The first caller decides.
     pub fn accept_tokens(&self, lets: impl Fn(&Parts) -> Option<bool> + Send + Sync + 'static) {
         self.lets_through.set(Box::new(lets)).ok();
     }
 
-    /// Lets a request through, or says why not.
+    /// Accepts a request, or returns the problem.
     pub fn check(&self, request: &Parts) -> Result<(), Problem> {
         let host = self.host(request)?;
         same_origin(request, host)?;
         if needs_no_token(request) {
             return Ok(());
         }
-        // Asked first, so that a token of a lower role is no better on this machine than elsewhere.
+        // Checked first, so that a token of a lower role has no more rights on this machine than elsewhere.
         match self.lets_through.get().and_then(|lets| lets(request)) {
             Some(true) => Ok(()),
             Some(false) => Err(Problem::new(
@@ -140,7 +140,7 @@ impl Guard {
             if self.loopback {
                 return Ok(());
             }
-            // `roleos up` does not come this far without one; if it ever does, nobody gets in.
+            // `roleos up` does not reach this without a token; if it ever does, all requests are refused.
             return Err(refused("no token is set, so nobody may ask"));
         };
         if self
@@ -179,7 +179,7 @@ fn refused(message: &str) -> Problem {
         .hint("the token's place is printed when `roleos up` starts; a person logs in at `/login`")
 }
 
-/// A page of another origin may link to ours, and nothing else.
+/// Checks the origin: a page of another origin may link to ours, and nothing else.
 fn same_origin(request: &Parts, host: &str) -> Result<(), Problem> {
     let foreign = |what: &str| {
         Problem::new(

@@ -1,11 +1,11 @@
 //! The process of `roleos up`.
 //!
-//! [`up`] is what its parts share: [`guard`] decides which requests are let in, [`gateway`] passes models through and
-//! dispatches roles; the crate `web` has the API, the pages and the counters, `upstream` asks models.
-//! `notify` tells webhooks what happened, `telemetry` a collector; `old_audits` takes exams again.
-//! [`model_socket`] is the model of a trial.
+//! [`up`] has the shared state; [`guard`] accepts or refuses requests, [`gateway`] forwards requests to models and
+//! dispatches roles; the crate `web` has the API, the pages and the counters, `upstream` calls models. `notify` sends
+//! events to webhooks, `telemetry` to a collector; `old_audits` repeats exams. [`model_socket`] is the model of a
+//! trial.
 //!
-//! Bytes come in here, and no rule is made here. Nothing here prints.
+//! This crate receives requests, but makes no decisions and prints nothing.
 
 pub mod gateway;
 pub mod guard;

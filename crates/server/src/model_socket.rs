@@ -1,7 +1,7 @@
 //! A model as a local socket, for one trial of `roleos prove`: requests from a box go to the upstreams of the settings
 //! with the user's keys, and [`answer`] reads tokens and tool calls from the traffic.
 //!
-//! Requests of one trial are sent one after the other, so a budget is exceeded by one request at most.
+//! Requests of one trial are sent one after the other, so a budget is exceeded by at most one request.
 
 mod answer;
 
@@ -41,7 +41,7 @@ use web::problem::{Problem, Shape};
 const MAX_REQUEST: usize = 64 << 20;
 /// Most bytes of an answer that are read for the meter.
 const MAX_ANSWER: usize = 32 << 20;
-/// Pause after a connection could not be accepted.
+/// Pause after a failed accept.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The upstreams of the settings.
@@ -59,7 +59,7 @@ struct Shared {
 }
 
 impl ModelSockets {
-    /// Reads `[[gateway.upstream]]`; `None` without one.
+    /// Opens the upstreams of `[[gateway.upstream]]`; `None` without one.
     ///
     /// # Errors
     /// An upstream cannot be used, or the machine has no threads left.
@@ -213,7 +213,7 @@ impl Trial {
                 let message = format!("no `[[gateway.upstream]]` has the model `{model:.100}`");
                 Problem::new(StatusCode::NOT_FOUND, "no_upstream", message)
             })?;
-        // A packed answer could not be metered.
+        // A compressed answer could not be metered.
         parts.headers.remove(ACCEPT_ENCODING);
         parts.headers.remove(CONTENT_LENGTH);
         let request = upstream_request(&parts, upstream, Body::from(body))?;
@@ -249,7 +249,7 @@ impl Metering {
     }
 }
 
-/// An answer that the agent does not read to its end was paid for all the same.
+/// Meters an answer that the agent does not read to its end, which is paid nevertheless.
 impl Drop for Metering {
     fn drop(&mut self) {
         self.finish();
@@ -272,7 +272,7 @@ impl HttpBody for Metering {
                     let part = data.get(..room.min(data.len())).unwrap_or_default();
                     self.copy.extend_from_slice(part);
                 }
-                // Before the last byte leaves, so that the agent's next request meets the new sum.
+                // Before the last byte is sent, so that the agent's next request sees the new sum.
                 if self.inner.is_end_stream() {
                     self.finish();
                 }
@@ -298,7 +298,7 @@ async fn serve(listener: UnixListener, trial: Arc<Trial>) {
             let served = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .serve_connection(TokioIo::new(stream), service);
-            // A connection that breaks is the agent's business.
+            // A broken connection only concerns the agent.
             served.await.ok();
         });
     }

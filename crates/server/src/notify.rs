@@ -1,7 +1,7 @@
-//! Webhooks: what needs a person is posted as JSON, signed where a secret is set, and tried again while it fails.
+//! Webhooks: events that need a person are posted as JSON, signed if a secret is set, and retried while they fail.
 //!
-//! Nothing waits for a webhook: messages go into a bounded queue, and what does not fit is counted and dropped. Each
-//! webhook has a queue of its own, so that one that does not answer does not hold up another.
+//! Nothing waits for a webhook: messages go into a bounded queue, and the rest is counted and dropped. Each webhook has
+//! a separate queue, so that one that does not answer does not delay another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +21,16 @@ use upstream::exchange::{self, Client, Post};
 use upstream::web_address::WebAddress;
 use web::news::News;
 
-/// Messages that may wait for one webhook.
+/// Most messages that wait for one webhook.
 const MAX_WAITING: usize = 256;
-/// How often a message is tried.
+/// Attempts per message.
 const TRIES: u32 = 8;
-/// The first pause; every further one is twice as long.
+/// The first pause; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// How long one try may take.
+/// Longest time of one attempt.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Largest answer that is read; its text does not matter.
+/// Largest answer that is read; its content is ignored.
 const MAX_ANSWER: usize = 64 * 1024;
 
 const SIGNATURE: HeaderName = HeaderName::from_static("x-roleos-signature");
@@ -55,7 +55,7 @@ struct Hook {
     queue: Sender<Message>,
 }
 
-/// All webhooks, and what waits for them until the process serves.
+/// All webhooks, and their queues until the process serves.
 #[derive(Debug)]
 pub(crate) struct Webhooks {
     hooks: Vec<Arc<Hook>>,
@@ -94,7 +94,7 @@ impl Webhooks {
         Ok(webhooks)
     }
 
-    /// Starts to send, on the runtime of the caller; what is sent stops with it.
+    /// Starts sending, on the caller's runtime; sending stops with it.
     pub(crate) fn start(self, app: &Arc<App>) {
         for (hook, mut waiting) in self.hooks.into_iter().zip(self.waiting) {
             let app = Arc::clone(app);
@@ -108,7 +108,7 @@ impl Webhooks {
         }
     }
 
-    /// Those who are told what is new; `lost` hears of each message that did not fit.
+    /// Returns the receiver of news; `lost` is called for each message that did not fit.
     pub(crate) fn listener(
         &self,
         root: String,
@@ -138,7 +138,7 @@ impl Hook {
                 Wire::Answer { status, .. } | Wire::Broken { status, .. } => match status {
                     200..=299 => return true,
                     408 | 425 | 429 | 500.. => {}
-                    // It does not want it, and will not want it later.
+                    // It does not accept the message, and will not later.
                     _ => return false,
                 },
                 _ => {}
@@ -171,8 +171,8 @@ impl Hook {
         }
     }
 
-    /// `t=<seconds>,v1=<hex>`: HMAC-SHA256 over the seconds, a point and the body, so that an old message cannot pass
-    /// for a new one.
+    /// Returns `t=<seconds>,v1=<hex>`: the HMAC-SHA256 of the seconds, a point and the body, so that an old message
+    /// cannot be replayed as a new one.
     fn signature(&self, seconds: u64, body: &str) -> Option<HeaderValue> {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.as_ref()?).ok()?;
         mac.update(format!("{seconds}.{body}").as_bytes());
@@ -197,7 +197,7 @@ fn message(event: Happening, root: &str, data: &Value) -> Message {
     }
 }
 
-/// What is told: no command and no argument, which belong to this machine.
+/// Returns the messages, without commands and arguments, which stay on this machine.
 fn messages(news: &News) -> Vec<(Happening, Value)> {
     let mut found = Vec::new();
     for decision in news.decisions.iter().filter(|one| one.verdict == "deny") {
@@ -254,7 +254,7 @@ mod tests {
         };
         let news = News {
             events: vec![halt; MAX_WAITING + 7],
-            // Not asked for.
+            // Not requested.
             failed: Some(vec!["x".to_owned()]),
             ..News::default()
         };

@@ -1,5 +1,5 @@
-//! Exams that have become too old are taken again while the process runs: one after the other, one case at a time, on a
-//! thread of its own that nothing waits for. What cannot be done now is said once and tried again at the next look.
+//! Repeats exams that have become too old while the process runs: one after the other, one case at a time, on a
+//! separate thread that nothing waits for. A failure is reported once and tried again at the next check.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,12 @@ use upstream::audit::again::Round;
 
 use crate::up::App;
 
-/// Before the first look, so that a start is not slowed down.
+/// Time before the first check, so that the start is not slowed down.
 const FIRST: Duration = Duration::from_secs(1);
-/// Between two looks.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_secs(3600);
 
-/// The thread; dropping this ends it after the case that it is at.
+/// The thread; dropping this ends it after its current case.
 #[derive(Debug)]
 pub(crate) struct Again {
     stop: Arc<AtomicBool>,
@@ -30,7 +30,7 @@ impl Drop for Again {
     }
 }
 
-/// Starts the thread, when exams ever become too old.
+/// Starts the thread, if exams ever become too old.
 pub(crate) fn start(app: &Arc<App>) -> Option<Again> {
     app.config.selection.audit_max_age()?;
     let (stop, app) = (Arc::new(AtomicBool::new(false)), Arc::clone(app));

@@ -1,7 +1,7 @@
-//! Spans of what happens here for an OTLP collector: answers of the gateway, tool decisions and sessions.
+//! Spans for an OTLP collector: answers of the gateway, tool decisions and sessions.
 //!
-//! The exporter is behind the feature `otlp`; without it, the setting is an error. Nothing waits for a collector: spans go
-//! into a bounded queue, and what does not fit or cannot be sent is counted and dropped.
+//! The exporter is behind the feature `otlp`; without it, the setting is an error. Nothing waits for a collector: spans
+//! go into a bounded queue, and spans that do not fit or cannot be sent are counted and dropped.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) use self::export::Spans;
 #[cfg(not(feature = "otlp"))]
 pub(crate) use self::without::Spans;
 
-/// The spans that the settings ask for.
+/// Opens the exporter of the settings.
 pub(crate) fn open(set: &Telemetry, metrics: &Arc<Metrics>) -> Result<Option<Spans>, UpError> {
     if set.otlp.is_empty() {
         return Ok(None);

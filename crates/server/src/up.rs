@@ -1,6 +1,7 @@
-//! The process of `roleos up`: what its parts share, what it answers itself, and where everything else goes.
+//! The process of `roleos up`: shared state, its own responses, and the routing to the other parts.
 //!
-//! [`serve`] listens and stops; [`crate::guard`] decides who may ask; [`crate::gateway`] has everything under `/v1`.
+//! [`serve`] listens and stops; [`crate::guard`] accepts or refuses requests; [`crate::gateway`] has everything under
+//! `/v1`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -42,48 +43,48 @@ pub mod serve;
 pub mod tls;
 mod token;
 
-/// What every part of the process shares.
+/// State shared by every part of the process.
 #[derive(Debug)]
 pub struct App {
     pub workspace: Workspace,
-    /// What was set when the process started.
+    /// Settings at the start of the process.
     pub config: Config,
-    /// The variables.
+    /// The environment variables.
     pub environment: Environment,
     /// Bundles, keys and ledger.
     pub store: Store,
-    /// Registry, state and logs of adapters, read anew whenever they changed.
+    /// Registry, state and logs of adapters, read again after changes.
     pub specialists: Specialists,
-    /// Who may ask.
+    /// Access rules.
     pub guard: Guard,
-    /// What was counted.
+    /// Counters.
     pub metrics: Arc<Metrics>,
     /// Models and roles.
     pub gateway: Gateway,
-    /// The API and its view, when the process has them.
+    /// The API and its view, if the process has them.
     pub desk: Option<Arc<Desk>>,
-    /// TLS for clients, when a certificate was named.
+    /// TLS for clients, if a certificate was named.
     tls: Option<Tls>,
     /// The socket for `roleos login-code`, until it is served.
     door: Mutex<Option<LocalDoor>>,
     /// The webhooks, until they are served.
     webhooks: Mutex<Option<Webhooks>>,
-    /// Where spans go, when a collector was named.
+    /// Exporter of spans, if a collector was named.
     pub(crate) spans: Option<Spans>,
-    /// Those of further workspaces; the gateway is that of the first.
+    /// State of further workspaces; the gateway is that of the first.
     pub others: Vec<Arc<Desk>>,
 }
 
-/// Why the process does not start, or ended.
+/// Reason why the process does not start, or ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpError {
-    /// There is one already, or its place cannot be taken.
+    /// Another process is running, or the lock cannot be taken.
     #[error(transparent)]
     Running(#[from] RunningError),
     #[error(transparent)]
     File(#[from] FileError),
-    /// The address cannot be listened at.
+    /// Listening at the address failed.
     #[error("cannot listen at `{address}`")]
     Listen {
         address: SocketAddr,
@@ -100,7 +101,7 @@ pub enum UpError {
 }
 
 impl UpError {
-    /// What a person can do about it.
+    /// Returns the remedy for the user.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
@@ -147,7 +148,7 @@ impl App {
         })
     }
 
-    /// Answers `/api/` as well; a login then counts as the token.
+    /// Serves `/api/` as well; a login then counts as the token.
     #[must_use]
     pub fn with_desk(mut self, mut desk: Desk) -> Self {
         let webhooks = self.webhooks.get_mut();
@@ -183,14 +184,14 @@ impl App {
         self
     }
 
-    /// Speaks TLS only.
+    /// Uses only TLS.
     #[must_use]
     pub fn with_tls(mut self, tls: Option<Tls>) -> Self {
         self.tls = tls;
         self
     }
 
-    /// Tells the login code to `roleos login-code`.
+    /// Serves the login code for `roleos login-code`.
     #[must_use]
     pub fn with_door(self, door: Option<LocalDoor>) -> Self {
         Self {
@@ -199,7 +200,7 @@ impl App {
         }
     }
 
-    /// Shows further workspaces below `/w/NAME`. Their desks share the logins of the first.
+    /// Serves further workspaces below `/w/NAME`. Their desks share the logins of the first.
     #[must_use]
     pub fn with_others(mut self, others: Vec<Desk>) -> Self {
         self.others = others.into_iter().map(Arc::new).collect();
@@ -210,19 +211,19 @@ impl App {
         self
     }
 
-    /// All desks, the first one first.
+    /// Returns all desks, the first one first.
     pub(crate) fn desks(&self) -> impl Iterator<Item = &Arc<Desk>> {
         self.desk.iter().chain(&self.others)
     }
 
-    /// Where the token of a process lies that others can reach, when no variable holds it.
+    /// Returns the path of the token for other machines, if no variable contains it.
     #[must_use]
     pub fn token_path(workspace: &Workspace) -> std::path::PathBuf {
         token::path(workspace)
     }
 }
 
-/// What the process answers itself.
+/// Returns the router of the process's own responses.
 pub fn router(app: Arc<App>) -> Router {
     let ours = match app.desk.as_ref().map(Arc::clone) {
         Some(desk) => api::router(Arc::clone(&desk)).merge(pages::router(desk)),
@@ -244,7 +245,7 @@ pub fn router(app: Arc<App>) -> Router {
     others.iter().fold(router, workspaces::mount)
 }
 
-/// Ready means that receipts can be written.
+/// Reports readiness: receipts can be written.
 async fn ready(State(app): State<Arc<App>>) -> Response<Body> {
     match app.gateway.catch_up() {
         Ok(()) => plain("ready\n".to_owned()),
@@ -256,7 +257,7 @@ async fn ready(State(app): State<Arc<App>>) -> Response<Body> {
     }
 }
 
-/// Answers a request for which there is no route; the gateway has its own way in.
+/// Answers a request without a route; the gateway is entered separately.
 async fn elsewhere(State(app): State<Arc<App>>, request: Request<Body>) -> Response<Body> {
     let message = "there is nothing at this path";
     let problem = Problem::new(StatusCode::NOT_FOUND, "not_found", message)
@@ -290,7 +291,7 @@ async fn metrics(State(app): State<Arc<App>>) -> Response<Body> {
     response
 }
 
-/// Where things are, for whoever opens the address in a browser.
+/// Shows the addresses to a browser.
 async fn status(State(app): State<Arc<App>>) -> Response<Body> {
     let upstreams = app.config.gateway.upstream.len();
     plain(format!(
@@ -360,7 +361,7 @@ pub fn sign_in(config: &Config) -> Result<Option<SignIn>, UpError> {
 /// Shortest token.
 const MIN_TOKEN: usize = 16;
 
-/// The variable that a setting names, which must be set.
+/// Returns the value of the variable that a setting names, which must be set.
 pub(crate) fn named_secret(key: &str, name: &str) -> Result<Vec<u8>, UpError> {
     let secret = environment::secret(name);
     let secret = secret.map(|secret| secret.reveal().as_encoded_bytes().to_vec());

@@ -1,7 +1,7 @@
 //! A program that dispatches through the team's store as fast as it can, for tests that kill it and for measurements.
 //!
-//! Arguments: URL, folder, role, threads, `each` or `rate`. With `each` it prints the trace id of every dispatch that was
-//! written down, after it was acknowledged; with `rate` it prints how many dispatches it decided each second.
+//! Arguments: URL, folder, role, threads, `each` or `rate`. With `each` it prints the trace id of every logged
+//! dispatch, after it was acknowledged; with `rate` it prints how many dispatches it decided each second.
 
 #![expect(
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! The URL of a database, checked once. It is shown without its password.
+//! The URL of a database, checked once. It is displayed without its password.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,16 +8,16 @@ use std::str::FromStr;
 use postgres::Config;
 use postgres::config::{Host, SslMode};
 
-/// How a connection is protected.
+/// Protection of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Not at all: this machine, or the user's explicit choice.
+    /// None: this machine, or the user's explicit choice.
     Plain,
     /// TLS; the server's certificate and name are checked against these roots, or the system's.
     Verified(Option<PathBuf>),
 }
 
-/// A database and how to reach it.
+/// A database and the way to connect to it.
 #[derive(Clone)]
 pub struct Address {
     pub(crate) config: Config,
@@ -28,13 +28,13 @@ pub struct Address {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// The scheme is another one.
+    /// The scheme is not PostgreSQL's.
     #[error("the store `{0}` is not a PostgreSQL URL; write `postgres://USER@HOST/DATABASE`")]
     Scheme(String),
-    /// The URL cannot be parsed. Its text may hold a password and is not repeated.
+    /// The URL cannot be parsed. It may contain a password and is not repeated.
     #[error("the store's URL cannot be parsed: {0}")]
     Parse(String),
-    /// The mode would send data in the clear without a word.
+    /// The mode could silently send data unencrypted.
     #[error(
         "`sslmode={0}` of the store's URL is not supported; use `verify-full`, or `disable` for a connection without TLS"
     )]
@@ -47,8 +47,9 @@ pub enum AddressError {
 impl Address {
     /// Parses a URL. A password from elsewhere replaces the one in the URL.
     ///
-    /// TLS with a verified certificate is the default but for this machine. `sslmode=disable` switches it off; `require`,
-    /// `verify-ca` and `verify-full` all verify the certificate and the name; `prefer` and `allow` are refused.
+    /// TLS with a verified certificate is the default except on this machine. `sslmode=disable` switches it off;
+    /// `require`, `verify-ca` and `verify-full` all verify the certificate and the name; `prefer` and `allow` are
+    /// refused.
     ///
     /// # Errors
     /// The URL cannot be used.
@@ -80,14 +81,14 @@ impl Address {
         Ok(Self { config, mode })
     }
 
-    /// How connections are protected.
+    /// Returns the protection of connections.
     #[must_use]
     pub fn mode(&self) -> &Mode {
         &self.mode
     }
 }
 
-/// Takes the settings out that the driver does not know.
+/// Removes the settings that the driver does not know.
 fn without_tls_settings(url: &str) -> (String, Option<String>, Option<PathBuf>) {
     let Some((before, query)) = url.split_once('?') else {
         return (url.to_owned(), None, None);
@@ -118,7 +119,7 @@ fn is_this_machine(host: &Host) -> bool {
     }
 }
 
-/// `HOST:PORT/DATABASE`, never a password.
+/// Prints `HOST:PORT/DATABASE`, never a password.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = match self.config.get_hosts().first() {

@@ -14,14 +14,14 @@ use crate::address::Address;
 use crate::pool::Team;
 use crate::routing::Routing;
 
-/// The file beside the workspace's own in which lines wait while the store is away.
+/// The file in the workspace with the lines that wait while the store is away.
 const QUEUE: &str = "team-queue.jsonl";
 
-/// Stores that are open, by URL and queue.
+/// Open stores, by URL and queue.
 static OPEN: Mutex<BTreeMap<(String, std::path::PathBuf), Weak<Routing>>> =
     Mutex::new(BTreeMap::new());
 
-/// Reads the address of a store that is set.
+/// Parses the address of the set store.
 fn address(set: &Store) -> Result<Address, SharedError> {
     let failed = |detail: String| SharedError {
         detail,
@@ -41,7 +41,7 @@ fn address(set: &Store) -> Result<Address, SharedError> {
     Address::parse(&set.url, password.as_deref()).map_err(|error| failed(error.to_string()))
 }
 
-/// Opens the database that is set; `None` where there is none. The tables are made or checked on first use.
+/// Opens the set database; `None` if there is none. The tables are created or checked on first use.
 ///
 /// # Errors
 /// The settings cannot be used.
@@ -52,7 +52,7 @@ pub fn open(set: &Store) -> Result<Option<Team>, SharedError> {
     Ok(Some(Team::new(address(set)?)?))
 }
 
-/// Puts specialists into the store that is set; without one they stay in their files.
+/// Connects specialists to the set store; without one they stay in their files.
 ///
 /// # Errors
 /// The settings cannot be used.

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use postgres::error::SqlState;
 
-/// Something that the team's store could not do.
+/// Error of the team's store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TeamError {
-    /// The database cannot be reached, or the connection broke. An act that was under way may have happened.
+    /// The database cannot be reached, or the connection broke. An operation in progress may have happened.
     #[error("the store `{address}` cannot be reached: {detail}")]
     Away {
-        /// Which one, without a password.
+        /// The database, without a password.
         address: String,
         /// The cause.
         detail: String,
@@ -19,19 +19,18 @@ pub enum TeamError {
     /// Every connection is in use.
     #[error("no connection to the store `{address}` became free within {waited:?}")]
     Busy {
-        /// Which one.
+        /// The database.
         address: String,
-        /// The time that the caller waited.
+        /// Time that the caller waited.
         waited: Duration,
     },
     /// The database answered with an error.
     #[error("the store `{address}` refused: {detail}")]
     Refused {
-        /// Which one.
+        /// The database.
         address: String,
-        /// Its words.
+        /// Its message.
         detail: String,
-        /// Its code.
         code: String,
     },
     /// The tables belong to a newer program.
@@ -39,29 +38,29 @@ pub enum TeamError {
         "the store `{address}` has schema {found}, and this program knows {known}; install a newer roleos on this machine"
     )]
     NewerSchema {
-        /// Which one.
+        /// The database.
         address: String,
-        /// The schema that is there.
+        /// The schema found.
         found: i32,
-        /// The newest that this program knows.
+        /// The newest schema that this program supports.
         known: i32,
     },
-    /// A migration was applied with another text.
+    /// A migration was applied with different content.
     #[error(
         "schema {number} of the store `{address}` was made by another build of roleos: its hash differs"
     )]
     OtherSchema {
-        /// Which one.
+        /// The database.
         address: String,
-        /// Which migration.
+        /// Number of the migration.
         number: i32,
     },
-    /// A row holds what this program does not understand.
+    /// A row cannot be parsed.
     #[error("the store `{address}` is damaged: {detail}")]
     Damaged {
-        /// Which one.
+        /// The database.
         address: String,
-        /// What is wrong.
+        /// Description of the error.
         detail: String,
     },
     /// The connection cannot be protected.
@@ -70,7 +69,7 @@ pub enum TeamError {
 }
 
 impl TeamError {
-    /// Sorts an error of the driver.
+    /// Converts an error of the driver.
     pub(crate) fn of(address: String, error: &postgres::Error) -> Self {
         let detail = said(error);
         match error.code() {
@@ -90,14 +89,14 @@ impl TeamError {
     }
 }
 
-/// Returns `true` for what a server says when it stops, starts, or is full.
+/// Returns `true` for error codes of a server that stops, starts, or is full.
 fn is_away(code: &SqlState) -> bool {
     let class = code.code().get(..2).unwrap_or_default();
     // 08: connection; 53: resources; 57P: shutdown; 57014: statement timeout; 55P03: lock timeout; 40: serialisation.
     matches!(class, "08" | "53" | "57" | "40") || *code == SqlState::LOCK_NOT_AVAILABLE
 }
 
-/// An error with its causes, in one line.
+/// Formats an error with its causes, in one line.
 fn said(error: &postgres::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

@@ -1,8 +1,8 @@
 //! The store that a team shares: one PostgreSQL database for every `roleos up` and every machine of a team.
 //!
-//! [`Address`] is the URL that the user gave, checked; [`Team`] is the database behind it: a small pool of connections and
-//! the tables that `migrations` keeps current. What stands in the tables is the matter of the modules that own them.
-//! Rules and printing are not; this crate acts on rows.
+//! [`Address`] is the URL that the user gave, checked; [`Team`] is the database behind it: a small pool of connections
+//! and the tables that `migrations` keeps current. The modules that own the tables define their content. This crate
+//! works on rows; it makes no decisions and prints nothing.
 
 mod address;
 mod attach;

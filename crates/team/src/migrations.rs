@@ -1,4 +1,4 @@
-//! The tables: numbered SQL files in the program, each applied once, in order, while every other program waits.
+//! The tables: numbered SQL files in the program, each applied once, in order, while all other programs wait.
 
 use postgres::Client;
 
@@ -7,7 +7,7 @@ use crate::error::TeamError;
 /// The files of `migrations/`, in order; a file that was released is never edited.
 const MIGRATIONS: &[(i32, &str)] = &[(1, include_str!("../migrations/0001_routing.sql"))];
 
-/// The number under which programs wait for each other.
+/// The lock number by which programs wait for each other.
 const LOCK: i64 = 0x0072_6f6c_656f_7331;
 
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS roleos_migrations (
@@ -16,14 +16,14 @@ const RECORD: &str = "CREATE TABLE IF NOT EXISTS roleos_migrations (
     applied_at timestamptz NOT NULL DEFAULT now()
 )";
 
-/// Makes the partition of this month or a later one. A line of another time goes to the partition for the rest.
+/// Creates the partition of this month or a later one. A line of another time goes to the default partition.
 const MONTHS: &str = "SELECT roleos_month($1, now() + make_interval(months => $2))";
 
-/// Brings the tables to the newest schema, or finds that they are newer or another build's.
+/// Upgrades the tables to the newest schema; fails if they are newer or from another build.
 pub(crate) fn apply(client: &mut Client, address: &str) -> Result<(), TeamError> {
     let failed = |error: postgres::Error| TeamError::of(address.to_owned(), &error);
     let mut transaction = client.transaction().map_err(failed)?;
-    // It is freed when the transaction ends, however it ends.
+    // It is released at any end of the transaction.
     let lock = "SELECT pg_advisory_xact_lock($1)";
     transaction.execute(lock, &[&LOCK]).map_err(failed)?;
     transaction.batch_execute(RECORD).map_err(failed)?;

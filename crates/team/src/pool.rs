@@ -1,4 +1,4 @@
-//! A few connections that are made when they are needed and used again. Calls wait; they belong on threads that may.
+//! A few connections that are created when needed and reused. Calls block; they must run on threads that may block.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -16,23 +16,23 @@ use crate::tls::Tls;
 /// Most connections of one process, so that a hundred replicas fit on one server.
 const MOST: usize = 6;
 
-/// How long a caller waits for a connection.
+/// Time that a caller waits for a connection.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// How long a connection may take to be made.
+/// Longest time to establish a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How long a statement may take.
+/// Longest time of a statement.
 const STATEMENT: Duration = Duration::from_secs(30);
 
-/// A connection that was not used for so long is looked at before it is used: the server may have gone meanwhile, and
-/// nothing reads the connection while it is idle.
+/// Idle time after which a connection is checked before use: the server may have gone, and nothing reads the connection
+/// while it is idle.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How long the other end may be silent before the system asks whether it is there.
+/// Time of silence after which the system checks the other end.
 const SILENT: Duration = Duration::from_secs(30);
 
-/// After a connection failed, the next callers hear the same for so long instead of waiting themselves.
+/// Time after a failed connection in which the next callers get the same error without waiting.
 const BACK_OFF: Duration = Duration::from_millis(500);
 
 /// The database of a team. Clones share the connections.
@@ -63,7 +63,7 @@ impl fmt::Debug for Team {
 }
 
 impl Team {
-    /// Prepares the store; the database may be away. Tables are made or checked on the first connection.
+    /// Prepares the store; the database may be away. Tables are created or checked on the first connection.
     ///
     /// # Errors
     /// TLS cannot be prepared.
@@ -95,24 +95,24 @@ impl Team {
         })
     }
 
-    /// Prepares the store and makes or checks its tables now.
+    /// Prepares the store and creates or checks its tables now.
     ///
     /// # Errors
-    /// The database is away, or its tables are not ours to use.
+    /// The database is away, or its tables cannot be used.
     pub fn open(address: Address) -> Result<Self, TeamError> {
         let team = Self::new(address)?;
         team.with(|_| Ok(()))?;
         Ok(team)
     }
 
-    /// The database, without a password.
+    /// Returns the database, without a password.
     #[must_use]
     pub fn name(&self) -> String {
         self.inner.address.to_string()
     }
 
-    /// Runs an act on a connection. After an error the connection is not used again, so a transaction that was left open
-    /// ends with it.
+    /// Runs an operation on a connection. After an error, the connection is not used again, so a transaction that was
+    /// left open ends with it.
     ///
     /// # Errors
     /// The database is away or refused.
@@ -126,7 +126,8 @@ impl Team {
         Ok(done)
     }
 
-    /// Takes a connection. Dropped without [`Connection::give_back`] it is closed, and what it began is rolled back.
+    /// Takes a connection. If it is dropped without [`Connection::give_back`], it is closed and its transaction is
+    /// rolled back.
     ///
     /// # Errors
     /// The database is away.
@@ -136,13 +137,13 @@ impl Team {
         Ok(Connection { inner, client })
     }
 
-    /// An error of the driver, as one of ours.
+    /// Converts an error of the driver.
     #[must_use]
     pub fn error(&self, error: &postgres::Error) -> TeamError {
         TeamError::of(self.name(), error)
     }
 
-    /// An error about what stands in a row.
+    /// Returns an error about the content of a row.
     #[must_use]
     pub fn damaged(&self, detail: impl fmt::Display) -> TeamError {
         TeamError::Damaged {
@@ -215,7 +216,7 @@ impl Inner {
                 state.open = state.open.saturating_sub(1);
                 if let TeamError::Away { detail, .. } = error {
                     state.failed = Some((Instant::now(), detail.clone()));
-                    // The others are of the same server.
+                    // The others are to the same server.
                     state.open = state.open.saturating_sub(state.idle.len());
                     state.idle.clear();
                 }
@@ -226,7 +227,7 @@ impl Inner {
     }
 }
 
-/// Runs an act that waits. A thread of an async runtime may not, so there it waits for another thread that does.
+/// Runs a blocking operation. A thread of an async runtime may not block, so there another thread does.
 fn aside<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     if Handle::try_current().is_err() {
         return act();
@@ -237,7 +238,7 @@ fn aside<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Returns a connection that can be used.
+/// Returns a working connection.
 fn alive(mut client: Client, since: Instant) -> Option<Client> {
     if client.is_closed() {
         return None;
@@ -261,7 +262,7 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Runs an act on the connection.
+    /// Runs an operation on the connection.
     ///
     /// # Errors
     /// The database is away or refused.
@@ -279,7 +280,7 @@ impl Connection {
         aside(|| act(client)).map_err(|error| TeamError::of(address(), &error))
     }
 
-    /// Lets others use it. Nothing may be under way on it.
+    /// Returns it to the pool. It must have no open transaction.
     pub fn give_back(mut self) {
         if let Some(client) = self.client.take_if(|client| !client.is_closed()) {
             let state = self.inner.state.lock();

@@ -1,11 +1,11 @@
 //! Routing's state, registry and logs in the team's database.
 //!
-//! A process has one transaction for decisions at a time. While it commits, callers queue; the next one of them leads all
-//! that wait through one transaction ([`group`]): the rows of their roles are locked, each caller decides in turn on its
-//! own thread, everything is written once, and everyone is answered after the commit. So a commit is shared by many
-//! decisions, and every decision still sees all that any machine acknowledged before.
+//! A process has one transaction for decisions at a time. While it commits, callers queue; the next one of them leads
+//! all waiting ones through one transaction ([`group`]): the rows of their roles are locked, each caller decides in
+//! turn on its own thread, everything is written once, and all are answered after the commit. So many decisions share a
+//! commit, and every decision still sees everything that any machine acknowledged before.
 //!
-//! The registry is read by a statement of its own after the rows are locked, so that it is at least as new as they are.
+//! The registry is read by a separate statement after the rows are locked, so that it is at least as new as they are.
 
 mod group;
 mod presence;
@@ -27,7 +27,7 @@ use self::queue::Queue;
 use crate::error::TeamError;
 use crate::pool::{Connection, Team};
 
-/// How often a program says that it lives, and looks for lines that wait on its disk.
+/// Interval at which a program renews its row and checks for waiting lines on its disk.
 const BEAT: Duration = Duration::from_secs(5);
 
 /// Routing in the team's database.
@@ -44,11 +44,11 @@ struct Inner {
     group: Group,
     /// The newest registry that was read.
     registry: Mutex<Option<Document>>,
-    /// Whether rows are locked; only a test of the tests takes this away.
+    /// Set if rows are locked; only a test of the tests clears it.
     locks: bool,
 }
 
-/// A line with the id under which it stands once.
+/// A line with its unique id.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbered {
     id: Uuid,
@@ -75,18 +75,18 @@ impl From<TeamError> for SharedError {
 }
 
 impl Routing {
-    /// Begins; the database may be away. Lines that cannot be delivered wait in `queue`.
+    /// Starts routing; the database may be away. Undeliverable lines wait in `queue`.
     ///
     /// # Errors
-    /// No name can be made for this process.
+    /// No name can be generated for this process.
     pub fn new(team: Team, queue: &Path) -> Result<Self, SharedError> {
         Self::build(team, queue, true)
     }
 
-    /// The same without locks on rows: for a test that must find out that they are missing.
+    /// Does the same without locks on rows, for a test that must detect their absence.
     ///
     /// # Errors
-    /// No name can be made for this process.
+    /// No name can be generated for this process.
     #[cfg(feature = "throwaway")]
     pub fn without_locks(team: Team, queue: &Path) -> Result<Self, SharedError> {
         Self::build(team, queue, false)
@@ -104,7 +104,7 @@ impl Routing {
         let weak = Arc::downgrade(&inner);
         let beat = move || {
             while let Some(inner) = weak.upgrade() {
-                // A failure is told to those who use the store; here it is tried again.
+                // Users of the store get the error; here it is tried again.
                 inner.presence.beat(&inner.team).ok();
                 inner.deliver().ok();
                 drop(inner);
@@ -121,15 +121,15 @@ impl Routing {
         Ok(Self { inner })
     }
 
-    /// Delivers the lines that wait on this machine. Returns how many.
+    /// Delivers the waiting lines of this machine. Returns their number.
     ///
     /// # Errors
-    /// The database is away; they go on waiting.
+    /// The database is away; they keep waiting.
     pub fn deliver(&self) -> Result<usize, SharedError> {
         self.inner.deliver()
     }
 
-    /// How many bytes of lines wait on this machine.
+    /// Returns the bytes of the waiting lines on this machine.
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
         self.inner.queue.bytes()
@@ -145,7 +145,7 @@ impl Inner {
         })
     }
 
-    /// The registry, by the version that is known here already.
+    /// Returns the registry; reads it only if its version is new.
     fn registry(&self, client: &mut postgres::Client) -> Result<Option<Document>, postgres::Error> {
         let known = || self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         let version = known().as_ref().map_or(0, |document| document.version);
@@ -227,7 +227,7 @@ impl Shared for Routing {
     fn append(&self, lines: Vec<Line>) -> Result<(), SharedError> {
         let lines = Numbered::all(lines);
         match group::add_lines(&self.inner, lines.clone()) {
-            // Perhaps they stand: their ids say so when they arrive again.
+            // They may have been written: their ids prevent duplicates.
             Err(error) if error.is_away => self.inner.queue.add(&lines),
             done => done,
         }
@@ -264,7 +264,7 @@ impl Shared for Routing {
     }
 }
 
-/// A document that was never written has version 0.
+/// Converts a row. A document that was never written has version 0.
 fn document(row: &postgres::Row) -> Option<Document> {
     let version: i64 = row.get(0);
     (version > 0).then(|| Document {
@@ -299,7 +299,7 @@ impl HeldDocument for Kept {
     }
 }
 
-/// Adds lines that are not there yet.
+/// Inserts lines that are not stored yet.
 fn insert_lines(client: &mut postgres::Client, lines: &[Numbered]) -> Result<(), postgres::Error> {
     if lines.is_empty() {
         return Ok(());
@@ -322,7 +322,7 @@ fn insert_lines(client: &mut postgres::Client, lines: &[Numbered]) -> Result<(),
     Ok(())
 }
 
-/// PostgreSQL keeps every character of a text but this one, which JSON writes in another way.
+/// Removes the one character that PostgreSQL does not store, which JSON writes in another way.
 fn clean(text: &str) -> String {
     text.replace('\0', "\\u0000")
 }

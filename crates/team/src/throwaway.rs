@@ -1,5 +1,5 @@
-//! A PostgreSQL server of one's own, for tests and measurements: made in a temporary directory, reached through a socket in
-//! it, ended with the value. It never runs as root.
+//! A temporary PostgreSQL server for tests and measurements: created in a temporary directory, reached through a socket
+//! in it, ended when dropped. It never runs as root.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,10 +17,10 @@ use tempfile::TempDir;
 
 use crate::address::{Address, AddressError};
 
-/// How long a server may take to start or to end.
+/// Longest time for a server to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether what was committed survives a power cut; tests of logic are quicker without.
+/// Durability of commits across a power cut; tests of logic are quicker without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// `fsync` and `synchronous_commit` on, as in production.
@@ -29,7 +29,7 @@ pub enum Durability {
     Quick,
 }
 
-/// A server of one's own.
+/// A temporary server.
 #[derive(Debug)]
 pub struct Server {
     folder: TempDir,
@@ -40,7 +40,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes a cluster and starts its server.
+    /// Creates a cluster and starts its server.
     ///
     /// # Errors
     /// PostgreSQL is not installed (`cargo xtask install` installs it), or does not start.
@@ -94,7 +94,7 @@ impl Server {
         self.folder.path().join("data")
     }
 
-    /// What the server has printed.
+    /// Returns the output of the server.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
@@ -147,7 +147,7 @@ impl Server {
         Err(io::Error::other(format!("postgres did not start: {log}")))
     }
 
-    /// Stops the server as an operator does; open transactions are rolled back.
+    /// Stops the server like an operator; open transactions are rolled back.
     ///
     /// # Errors
     /// It does not end.
@@ -155,7 +155,7 @@ impl Server {
         self.end(Signal::INT)
     }
 
-    /// Ends the server without a checkpoint, as a crash does; it recovers when it is started again.
+    /// Ends the server without a checkpoint, like a crash; it recovers at the next start.
     ///
     /// # Errors
     /// It does not end.
@@ -180,20 +180,20 @@ impl Server {
         Ok(())
     }
 
-    /// Where the server's socket is.
+    /// Returns the folder of the server's socket.
     #[must_use]
     pub fn socket_folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The URL of a database of this server.
+    /// Returns the URL of a database on this server.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         let folder = self.folder.path().display();
         format!("postgres://roleos@/{database}?host={folder}")
     }
 
-    /// Makes an empty database and returns its URL.
+    /// Creates an empty database and returns its URL.
     ///
     /// # Errors
     /// The server refuses.
@@ -211,7 +211,7 @@ impl Server {
         Ok(self.url(&name))
     }
 
-    /// Makes an empty database and returns its address.
+    /// Creates an empty database and returns its address.
     ///
     /// # Errors
     /// The server refuses.
@@ -223,12 +223,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The directory is about to go, so there is nothing to save.
+        // The directory is about to be removed, so there is nothing to save.
         self.end(Signal::QUIT).ok();
     }
 }
 
-/// Finds a program of PostgreSQL: along `PATH`, or where Debian keeps the newest version.
+/// Finds a program of PostgreSQL: on `PATH`, or in Debian's folder of the newest version.
 ///
 /// # Errors
 /// It is not installed.
@@ -260,7 +260,7 @@ fn version_of(name: Option<&OsStr>) -> u32 {
     name.and_then(|name| name.parse().ok()).unwrap_or(0)
 }
 
-/// The user and group of an account that owns nothing of value.
+/// Returns the user and group of an account without valuable files.
 fn unprivileged() -> io::Result<(u32, u32)> {
     let accounts = fs::read_to_string("/etc/passwd")?;
     let of = |name: &str| {

@@ -20,7 +20,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 use crate::address::Mode;
 use crate::error::TeamError;
 
-/// Makes encrypted connections.
+/// Factory of encrypted connections.
 #[derive(Clone)]
 pub(crate) struct Tls(TlsConnector);
 
@@ -79,7 +79,7 @@ impl MakeTlsConnect<Socket> for Tls {
     }
 }
 
-/// One connection that is about to be encrypted.
+/// A connection before encryption.
 pub(crate) struct Handshake {
     connector: TlsConnector,
     name: ServerName<'static>,

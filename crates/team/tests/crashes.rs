@@ -1,4 +1,4 @@
-//! Programs that are killed and a database that ends, under load: what was acknowledged stands, and stands once.
+//! Killed programs and a crashing database, under load: everything acknowledged is stored exactly once.
 
 #![expect(
     clippy::unwrap_used,
@@ -37,7 +37,7 @@ fn registry() -> String {
     .to_string()
 }
 
-/// A program under load, and the dispatches that it was told are written down.
+/// A program under load, and its acknowledged dispatches.
 struct Replica {
     child: Child,
     folder: tempfile::TempDir,
@@ -65,7 +65,7 @@ impl Replica {
         }
     }
 
-    /// Kills it, and returns what was acknowledged to it.
+    /// Kills it, and returns the acknowledged dispatches.
     fn kill(&mut self) -> Vec<String> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -101,7 +101,7 @@ fn kills_and_restarts_under_load_lose_nothing_that_was_acknowledged() {
     for replica in &mut replicas {
         acknowledged.extend(replica.kill());
     }
-    // A program that starts again on a machine delivers what waits there.
+    // A restarted program on a machine delivers its waiting lines.
     for replica in &replicas {
         let again = open(&replica.folder.path().join("team-queue.jsonl"));
         again.deliver().unwrap();
@@ -126,7 +126,7 @@ fn kills_and_restarts_under_load_lose_nothing_that_was_acknowledged() {
         acknowledged.len(),
         stored.len()
     );
-    // Places of the killed are given back once their programs are known to be gone.
+    // Places of the killed programs are released once they are known to be gone.
     let mut client = url
         .parse::<postgres::Config>()
         .unwrap()

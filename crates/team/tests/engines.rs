@@ -28,7 +28,7 @@ use team::{Address, Routing, Team};
 
 const ROLE: &str = "Checker";
 
-/// A workspace, and what opens it as a program of its own would.
+/// A workspace, and the way to open it like a separate program.
 struct Place {
     folder: tempfile::TempDir,
     url: Option<String>,
@@ -77,7 +77,7 @@ impl Place {
         place
     }
 
-    /// One more program: with connections of its own.
+    /// Opens another program, with separate connections.
     fn open(&self) -> Specialists {
         let workspace = Workspace::at(self.folder.path()).unwrap();
         let paths = Paths::find(&workspace, &Environment::default(), &Named::default());
@@ -130,7 +130,7 @@ fn reason(begun: &Begun) -> &'static str {
     begun.decision.reason.name()
 }
 
-/// Runs a test over the files, and over a database of its own on one server.
+/// Runs a test over the files, and over a new database on one server.
 fn over_both(test: impl Fn(&dyn Fn(f64) -> Place)) {
     test(&|quota| Place::new(None, quota));
     let server = Server::start(Durability::Quick).unwrap();

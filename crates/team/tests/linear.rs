@@ -1,5 +1,5 @@
-//! Histories of four programs on one database, checked for linearizability: each operation must look as if it had happened
-//! at one moment between its call and its answer. Without the locks on rows the same check must fail.
+//! Histories of four programs on one database, checked for linearizability: each operation must appear to happen at one
+//! moment between its call and its answer. Without the locks on rows the same check must fail.
 
 #![expect(
     clippy::indexing_slicing,
@@ -27,18 +27,18 @@ use team::{Address, Routing, Team};
 const PROGRAMS: usize = 4;
 const OPERATIONS: usize = 8;
 
-/// What a caller asked for, and what it was told.
+/// Request of a caller, with its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Done {
-    /// The version that was active before.
+    /// Promotion, with the version that was active before.
     Promote(usize, usize),
-    /// The version that was active before; `None` when the wanted one was never active.
+    /// Rollback, with the version that was active before; `None` if the wanted one was never active.
     Rollback(usize, Option<usize>),
-    /// Whether it was halted already.
+    /// Halt; `true` if it was halted already.
     Halt(bool),
-    /// Whether there was a halt to lift.
+    /// Clearing; `true` if there was a halt to lift.
     Clear(bool),
-    /// The version that may answer; `None` when the role is halted.
+    /// Dispatch, with the version that may answer; `None` if the role is halted.
     Dispatch(Option<usize>),
 }
 
@@ -50,7 +50,7 @@ struct Operation {
     done: Done,
 }
 
-/// What one program alone would know.
+/// The state that a single program would have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Model {
     active: usize,
@@ -59,7 +59,7 @@ struct Model {
 }
 
 impl Model {
-    /// The model afterwards; `None` when the answer does not follow from it.
+    /// Returns the model afterwards; `None` if the answer contradicts it.
     fn after(self, done: &Done) -> Option<Self> {
         let point = |to: usize| Self {
             active: to,
@@ -105,7 +105,7 @@ fn is_linearizable(history: &[Operation]) -> bool {
         let open = || (0..history.len()).filter(|one| taken & (1 << one) == 0);
         let first_answer = open().map(|one| history[one].answered).min();
         open().any(|one| {
-            // What was called after another one was answered cannot come before it.
+            // An operation that was called after another one was answered cannot precede it.
             Some(history[one].called) <= first_answer
                 && model
                     .after(&history[one].done)
@@ -147,7 +147,7 @@ fn registry(roles: usize) -> String {
     json!({ "schema": "roleos-specialist-registry/v1", "specialists": roles }).to_string()
 }
 
-/// Four programs with connections of their own, each with another opinion of the time.
+/// Four programs with separate connections, each with another clock.
 struct Programs {
     _folder: tempfile::TempDir,
     list: Vec<(Specialists, &'static str)>,
@@ -169,7 +169,7 @@ impl Programs {
             let specialists = Specialists::new(paths, settings);
             (specialists.with_shared(Arc::new(shared.unwrap())), now)
         };
-        // Five minutes behind, right, five minutes ahead.
+        // Five minutes behind, correct, five minutes ahead.
         let clocks = [
             "2026-09-03T09:55:00Z",
             "2026-09-03T10:00:00Z",
@@ -186,7 +186,7 @@ impl Programs {
         }
     }
 
-    /// One run: every program does its operations, chosen by numbers from a seed.
+    /// Executes one run: every program executes its operations, chosen by numbers from a seed.
     fn run(&self, role: &str, mut seed: u64) -> Vec<Operation> {
         let barrier = Barrier::new(PROGRAMS);
         thread::scope(|scope| {
@@ -262,7 +262,7 @@ fn operate(specialists: &Specialists, role: &str, now: &str, choice: u64) -> Ope
     }
 }
 
-/// How many of so many runs have no order that explains them.
+/// Returns the number of runs without an order that explains them.
 fn violations(server: &Server, runs: usize, locks: bool) -> usize {
     let programs = Programs::new(&server.database().unwrap(), runs, locks);
     let bad = (0..runs).filter(|run| {

@@ -1,4 +1,4 @@
-//! The store by itself: its tables, its pool, and what happens when the database is away.
+//! The store by itself: its tables, its pool, and errors while the database is away.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! Whether an adapter's answer and the general model's agree, as `[specialist.agreement."<role>"]` says.
+//! Compares an adapter's answer with the general model's, as set in `[specialist.agreement."<role>"]`.
 //!
 //! Without a setting: the required fields of the declared output schema where both are JSON objects; for text the
 //! version's verifier; with neither, the whole answers.
@@ -21,14 +21,14 @@ const FLOOR: f64 = 0.8;
 /// Weight of the structure when quality is measured, as the published metric has it.
 const ALPHA: f64 = 0.4;
 
-/// Most that a program may take and print.
+/// Time limit of a comparison program.
 const TIME: Duration = Duration::from_secs(60);
 const LIMIT: usize = 64 * 1024;
 
-/// How agreement is judged; the default follows what versions declare and verifies nothing.
+/// Rules of agreement; the default follows the declarations of versions and verifies nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Judging {
-    /// What was set, by role.
+    /// Settings by role.
     pub set: BTreeMap<String, Agreement>,
     /// The verifiers of this process.
     pub verifiers: Option<Arc<Verifiers>>,
@@ -43,14 +43,14 @@ pub struct Answers {
     pub specialist: Value,
     /// The general model's.
     pub general: Value,
-    /// The right answer, when it is known.
+    /// The right answer, if known.
     pub target: Option<Value>,
-    /// The version as the registry has it.
+    /// The version, from the registry.
     pub written: Option<Value>,
 }
 
 impl Judging {
-    /// Judges; `None` when the answers cannot be compared. Runs programs and waits for them.
+    /// Compares two answers; `None` if they cannot be compared. Executes programs and waits for them.
     #[must_use]
     pub fn agrees(&self, answers: &Answers) -> Option<bool> {
         let (specialist, general) = (&answers.specialist, &answers.general);
@@ -86,7 +86,8 @@ impl Judging {
         }
     }
 
-    /// How far the answers agree, from 0 to 1: 1 or 0 where a rule decides, else the quality of the one against the other.
+    /// Returns the degree of agreement, from 0 to 1: 1 or 0 if a rule decides, else the quality of one against the
+    /// other.
     #[must_use]
     pub fn graded(&self, answers: &Answers) -> Option<f64> {
         let is_set = self
@@ -115,8 +116,8 @@ impl Judging {
         )
     }
 
-    /// The verifier passes the adapter's answer, and it is right where that is known. What fails for both is no evidence
-    /// against either.
+    /// Returns `true` if the verifier passes the adapter's answer, and it is right if that is known. If both answers
+    /// fail, that is not evidence against either.
     fn verified(&self, declared: &Declared, answers: &Answers) -> Option<bool> {
         let verifiers = self.verifiers.as_ref()?;
         let passes = |output: &Value| {
@@ -137,7 +138,7 @@ impl Judging {
     }
 }
 
-/// Asks a program; one that fails or prints something else has not compared them.
+/// Queries a program; one that fails or prints something else has not compared the answers.
 fn ask(words: &[String], answers: &Answers) -> Option<bool> {
     let question = json!({
         "role": answers.role,
@@ -177,7 +178,7 @@ mod tests {
         }
     }
 
-    /// Same label, other explanation: the free text that any two models word differently.
+    /// Returns answers with the same label and another explanation: the free text that any two models word differently.
     fn explained() -> (Value, Value) {
         let one = json!({ "label": "spam", "why": "one", "score": 0.50 });
         let other = json!({ "label": "spam", "why": "two", "score": 0.54 });
@@ -219,7 +220,7 @@ mod tests {
             let both = answers(one.clone(), other.clone(), None);
             assert_eq!(judging(&config).agrees(&both), expected, "{config}");
         }
-        // The program is told both answers.
+        // The program receives both answers.
         let grep = "kind = \"command\"\ncommand = [\"sh\", \"-c\", \"grep -q '\\\"why\\\":\\\"two\\\"' && echo true\"]";
         let both = answers(one, other, None);
         assert_eq!(judging(&set(grep)).agrees(&both), Some(true));

@@ -1,4 +1,4 @@
-//! Asks a backend the cases of an exam, some at a time, and measures each answer on the wire.
+//! Sends the cases of an exam to a backend, several at a time, and measures each answer on the wire.
 
 use std::time::{Duration, Instant};
 
@@ -15,15 +15,16 @@ pub mod exam;
 /// An answer to a case.
 #[derive(Debug)]
 pub struct Reply {
-    /// Which case.
+    /// Index of the case.
     pub index: usize,
-    /// What was said, or why nothing was.
+    /// The answer, or the error.
     pub answer: Result<Value, CallError>,
-    /// How long it took, as measured here.
+    /// Measured duration.
     pub time_ms: u64,
 }
 
-/// Asks all, at most `at_once` at a time, and hands every reply to `take` as it comes, until that says that it is enough.
+/// Sends all calls, at most `at_once` at a time, and passes every reply to `take` as it arrives, until `take` returns
+/// `false`.
 pub async fn ask_all(
     backends: &Backends,
     calls: Vec<(usize, Call)>,
@@ -53,8 +54,8 @@ pub async fn ask_all(
     }
 }
 
-/// Whether an error says nothing about the version: nobody was reached, or somebody else answered. The case can be asked
-/// again later; everything else is the version's own failure.
+/// Returns `true` if an error is not about the version: no server was reached, or another one answered. The case can be
+/// repeated later; all other errors are the version's own failures.
 #[must_use]
 pub fn is_unreached(error: &CallError) -> bool {
     match error.error.as_str() {

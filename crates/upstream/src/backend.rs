@@ -1,6 +1,6 @@
-//! The adapters' backends: calls under limits, a few at a time, and none for a while to one that does not answer.
+//! The adapters' backends: calls with limits, a few at a time, and pauses for one that does not answer.
 //!
-//! What is sent and what counts as an answer is decided in `specialist`; here the bytes travel.
+//! `specialist` decides about requests and answers; this module transports the bytes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,18 +20,18 @@ use self::health::{Finding, Health, Patience};
 
 mod health;
 
-/// What calls may cost.
+/// Limits of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// From waiting for a free place to the last byte, when the entry names no time of its own.
+    /// Time from waiting for a slot to the last byte, if the entry has no time of its own.
     pub time: Duration,
     /// Largest answer, in bytes.
     pub bytes: usize,
-    /// Calls to one backend at the same time.
+    /// Concurrent calls to one backend.
     pub concurrent: usize,
-    /// Failures in a row after which an address is left alone.
+    /// Failures in a row after which an address is paused.
     pub failures: u64,
-    /// For how long.
+    /// Duration of the pause.
     pub rest: Duration,
 }
 
@@ -48,7 +48,7 @@ impl From<&Specialist> for Limits {
     }
 }
 
-/// All backends that this process talks to.
+/// All backends of this process.
 #[derive(Debug)]
 pub struct Backends {
     limits: Limits,
@@ -71,7 +71,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Backends {
-    /// Nothing is called yet.
+    /// Creates the backends; no call is made yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -102,14 +102,14 @@ impl Backends {
         }
     }
 
-    /// Whether an address of it was talked to before, so that it need not warm up.
+    /// Returns `true` if one of its addresses was called before, so that it need not warm up.
     #[must_use]
     pub fn knows(&self, call: &Call) -> bool {
         let mut addresses = call.addresses().into_iter();
         addresses.any(|url| self.backend(url).called.load(Ordering::Relaxed))
     }
 
-    /// Whether some address may be asked now. When a rest is over, one call may try; the others wait for what it finds.
+    /// Checks that some address may be called now. After a pause, one call may try; the others wait for its result.
     pub fn may_call(&self, call: &Call) -> Result<(), String> {
         let now = Instant::now();
         let backends: Vec<_> = call
@@ -136,8 +136,7 @@ impl Backends {
         Err(why.unwrap_or_default())
     }
 
-    /// The addresses in the order in which they are asked: in turn, and those that are left alone only where there is no
-    /// other.
+    /// Returns the addresses in the order of calls: in turn, and paused ones only if there is no other.
     fn order<'a>(&self, call: &'a Call) -> Vec<&'a str> {
         let mut all = call.addresses();
         if all.len() > 1 {
@@ -151,8 +150,8 @@ impl Backends {
         all
     }
 
-    /// Asks an adapter; where one address fails in a way that says nothing about the input, another one is asked within
-    /// the same time.
+    /// Calls an adapter; if one address fails for a reason independent of the input, another one is called within the
+    /// same time.
     pub async fn call(&self, call: &Call) -> Result<Answered, CallError> {
         precheck(call)?;
         let headers = headers(call)?;
@@ -167,7 +166,7 @@ impl Backends {
         let order = self.order(call);
         for (place, base) in order.iter().enumerate() {
             let left = deadline.saturating_duration_since(Instant::now());
-            // One that hangs leaves the others their share of the time.
+            // An address that hangs leaves the others their share of the time.
             let rest = u32::try_from(order.len() - place).unwrap_or(u32::MAX);
             let share = left / rest.max(1);
             if share.is_zero() {
@@ -182,7 +181,7 @@ impl Backends {
         last
     }
 
-    /// Asks at one address. Says whether another one may do better.
+    /// Calls one address. Returns `true` if another one may succeed.
     async fn at(
         &self,
         call: &Call,
@@ -261,7 +260,7 @@ fn headers(call: &Call) -> Result<HeaderMap, CallError> {
     Ok(headers)
 }
 
-/// What a person should know about an address: prompts in the open.
+/// Returns a warning about an address: prompts are sent unencrypted.
 #[must_use]
 pub fn warning(backend_url: &str) -> Option<String> {
     let url = match WebAddress::parse(backend_url) {

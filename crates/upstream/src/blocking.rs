@@ -1,13 +1,13 @@
-//! Waiting for a future in a program that has no async runtime, such as the command line.
+//! Waits for a future in a program without an async runtime, such as the command line.
 //!
-//! Owns the runtime for as long as one call lasts; nothing runs on after it.
+//! Owns the runtime during one call; nothing runs after it.
 
 use std::future::Future;
 use std::io;
 
 use tokio::runtime::{Builder, Handle};
 
-/// Runs one future to its end on this thread. Put everything that belongs together into it, so that connections are shared.
+/// Runs one future to its end on this thread. Related work should be in one future, so that connections are shared.
 ///
 /// # Errors
 /// The runtime cannot be started, or the caller already runs inside one and can simply `.await`.
@@ -22,7 +22,7 @@ pub fn run<F: Future>(future: F) -> io::Result<F::Output> {
         .enable_time()
         .build()?;
     let output = runtime.block_on(future);
-    // Dropping the runtime would wait for a name lookup that the time limit has already given up on.
+    // Dropping the runtime would wait for a name lookup after the time limit.
     runtime.shutdown_background();
     Ok(output)
 }

@@ -1,11 +1,11 @@
-//! A catalog that lies on another machine, one file at a time.
+//! A catalog on another machine, one file at a time.
 //!
-//! Reading order: [`Source`] and [`Segment`] (what may be asked), `exchange` (one question under all limits), `cache`
-//! (copies on disk), [`RemoteError`] (what went wrong and what is left), [`Whole`] (all files of a catalog).
+//! Reading order: [`Source`] and [`Segment`] (addresses), `exchange` (one request with all limits), `cache` (copies on
+//! disk), [`RemoteError`] (the error and a remaining copy), [`Whole`] (all files of a catalog).
 //!
-//! Every fetch asks the network: a copy is handed out as current only after the server has confirmed it, and as an old
-//! copy only by [`Remote::cached`]. The bytes are as hostile as the network; to parse and check them is the catalog
-//! room's business, every time, also for bytes that come from the cache.
+//! Every fetch uses the network: a copy is returned as current only after the server has confirmed it, and as an old
+//! copy only by [`Remote::cached`]. The bytes are untrusted; the crate `catalog` parses and checks them every time,
+//! also those from the cache.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,14 +33,14 @@ pub(crate) mod error;
 
 mod whole;
 
-/// What one file, and all files of one fetch together, may cost.
+/// Limits of one file, and of all files of one fetch together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// For the whole exchange, from the lookup of the name to the last byte of the body.
+    /// Time of the whole exchange, from the lookup of the name to the last byte of the body.
     pub time: Duration,
     /// Largest file, in decoded bytes; one of exactly this size is accepted.
     pub bytes: usize,
-    /// Most bytes that all copies on disk together may have.
+    /// Most bytes of all copies on disk together.
     pub cache_bytes: u64,
     /// Most files of one fetch, the index not counted.
     pub files: usize,
@@ -48,7 +48,7 @@ pub struct Limits {
     pub total_bytes: usize,
     /// Longest time of one fetch.
     pub total_time: Duration,
-    /// Files that are on their way at once.
+    /// Files that are fetched at once.
     pub parallel: usize,
 }
 
@@ -66,30 +66,30 @@ impl Default for Limits {
     }
 }
 
-/// A file as the server has it now.
+/// A file in its current state on the server.
 #[derive(Debug)]
 pub struct Fetched {
     /// The content, unchecked.
     pub bytes: Vec<u8>,
-    /// How it came.
+    /// Its origin.
     pub age: Age,
-    /// Why no copy was kept, when one should have been; the bytes are good all the same.
+    /// Error of storing a copy; the bytes are valid anyway.
     pub not_kept: Option<FileError>,
 }
 
-/// How current bytes came.
+/// Origin of current bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Age {
-    /// They travelled just now.
+    /// They were transferred just now.
     Fresh,
-    /// They are our copy, and the server has just said that nothing changed.
+    /// They are our copy, and the server has just confirmed it.
     Revalidated {
-        /// When the copy came in, in nanoseconds since 1970.
+        /// Time of the copy, in nanoseconds since 1970.
         cached_at_ns: u64,
     },
 }
 
-/// A copy that nobody has confirmed.
+/// An unconfirmed copy.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The content, unchecked.
@@ -108,8 +108,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Prepares a source; nothing is asked yet. Without `cache_dir` no copies are kept. The folder should be one that no
-    /// clone or download can bring along, because a copy in it counts as ours once the server confirms its ETag.
+    /// Prepares a source, without a request. Without `cache_dir`, no copies are stored. A clone or download must not be
+    /// able to write the folder, because a copy in it counts as ours once the server confirms its ETag.
     pub fn new(
         source: Source,
         cache_dir: Option<PathBuf>,
@@ -126,14 +126,14 @@ impl Remote {
         })
     }
 
-    /// Refuses files that none of these keys signed.
+    /// Refuses files without a signature of one of these keys.
     #[must_use]
     pub fn requiring_signature(mut self, keys: Vec<PublicKey>) -> Self {
         self.trusted = Some(keys);
         self
     }
 
-    /// The source, which prints without user info.
+    /// Returns the source, which prints without user info.
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
@@ -148,10 +148,10 @@ impl Remote {
         self.fetch(Wanted::Bundle { id, language }).await
     }
 
-    /// Fetches one file, or learns from the server that our copy is still right.
+    /// Fetches one file, or the server's confirmation of our copy.
     ///
     /// # Errors
-    /// There was no good answer. The error says whether an older copy is left; [`Remote::cached`] hands it out.
+    /// There was no valid answer. The error contains the age of a remaining older copy; [`Remote::cached`] returns it.
     pub async fn fetch(&self, wanted: Wanted<'_>) -> Result<Fetched, RemoteError> {
         let address = self.source.address(wanted);
         let known = self.entry(&address);
@@ -166,7 +166,7 @@ impl Remote {
         }
     }
 
-    /// The copy of a file that an earlier fetch left, with its age, without asking anybody whether it is still right.
+    /// Returns the copy of a file from an earlier fetch, with its age, without a request.
     #[must_use]
     pub fn cached(&self, wanted: Wanted<'_>) -> Option<Kept> {
         let entry = self.entry(&self.source.address(wanted))?;
@@ -181,7 +181,7 @@ impl Remote {
         cache.find(address, self.limits.bytes, clock::now_ns())
     }
 
-    /// Turns an answer into bytes and brings the copy up to date. The file work is short and happens in place.
+    /// Converts an answer into bytes and updates the copy. The file access is short and blocks.
     fn settle(
         &self,
         address: &Address,
@@ -196,7 +196,8 @@ impl Remote {
                 },
                 not_kept: None,
             }),
-            // Cannot happen, because only a known copy is asked about; if it did, there would be no bytes to give.
+            // Cannot happen, because only requests with a copy are conditional; if it did, there would be no bytes to
+            // return.
             (Answer::NotModified, None) => Err(RemoteError::from(Situation::Status {
                 host: address.host.clone(),
                 status: 304,
@@ -224,7 +225,7 @@ impl Remote {
         }
     }
 
-    /// A file that may not be kept still replaces the copy of what it replaced on the server.
+    /// Stores the copy, or removes it if the file may not be kept: the old copy is outdated.
     fn keep(&self, address: &Address, entry: &Entry, may_keep: bool) -> Option<FileError> {
         let cache = self.cache.as_ref()?;
         if may_keep {

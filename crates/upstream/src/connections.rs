@@ -1,4 +1,4 @@
-//! Connections to other servers: HTTP/1.1, plain or with TLS, kept for a while and used again. No proxy, no redirect.
+//! Connections to other servers: HTTP/1.1, plain or with TLS, kept for a while and reused. No proxy, no redirect.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Builder, Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-/// How long an unused connection is kept.
+/// Time that an unused connection is kept.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// A client for plain or for encrypted connections, and nothing else.
+/// A client for either plain or encrypted connections.
 #[derive(Clone, Debug)]
 pub enum Connections<B> {
     Plain(Client<HttpConnector, B>),

@@ -1,7 +1,8 @@
-//! The conformance role's second opinion on a tool call: one question to its specialist within a short time, or none.
+//! The conformance role's second opinion on a tool call: one request to its specialist with a short time limit, or
+//! none.
 //!
-//! It goes through the same gate, quota and logs as every dispatch. Nobody stands in for the specialist: where it may not
-//! or does not answer, the verdict is to abstain, and there is nothing to compare it with.
+//! It uses the same gate, quota and logs as every dispatch. The specialist has no replacement: if it may not or does
+//! not answer, the verdict is to abstain, and there is nothing to compare it with.
 
 use std::time::Duration;
 
@@ -12,16 +13,15 @@ use specialist::receipt::Receipt;
 
 use crate::backend::Backends;
 
-/// What came of it.
+/// Result of a consultation.
 #[derive(Debug)]
 pub struct Consulted {
-    /// What the specialist thinks, or nothing.
+    /// The specialist's verdict, or an abstention.
     pub verdict: Verdict,
-    /// Who said so.
+    /// The version that answered.
     pub version: Option<String>,
-    /// How it came about.
     pub receipt: Receipt,
-    /// What could not be written down; it changes nothing about the verdict.
+    /// Error of logging; it does not affect the verdict.
     pub not_logged: Option<String>,
 }
 
@@ -33,7 +33,7 @@ fn skips(specialists: &Specialists, role: &str) -> bool {
     active.is_some_and(Ceiling::skips)
 }
 
-/// Asks. The call to the backend takes at most `time`.
+/// Requests a second opinion. The call to the backend takes at most `time`.
 pub async fn consult(
     specialists: &Specialists,
     backends: &Backends,

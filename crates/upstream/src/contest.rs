@@ -1,7 +1,7 @@
-//! A dispatch that asks several versions at once: each is held against its verifier, the best that passed wins, and every
-//! execution is written down. Nobody passed: the general model, held against the same verifier; then the honest "unsure".
+//! A dispatch to several versions at once: each is checked by its verifier, the best that passed wins, and every
+//! execution is logged. If none passed: the general model, checked by the same verifier; then "unsure".
 //!
-//! Which of them take part, what an output is worth and who wins is decided in the rooms; here they are asked.
+//! Other crates select the entrants, score the outputs and determine the winner; this module makes the calls.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ mod asking;
 mod general;
 mod serving;
 
-/// Where contests are written down.
+/// Logs of contests.
 #[derive(Clone, Debug)]
 pub struct Logs {
     /// The run log.
@@ -46,12 +46,12 @@ pub struct Logs {
     /// The features beside it.
     pub features: PathBuf,
     pub events: PathBuf,
-    /// Inputs with winners, where the settings allow that they are kept.
+    /// Inputs with winning outputs, if the settings permit storing them.
     pub texts: Option<PathBuf>,
 }
 
 impl Logs {
-    /// Those of a workspace.
+    /// Returns the logs of a workspace.
     #[must_use]
     pub fn of(workspace: &base::workspace::Workspace, config: &Config) -> Self {
         let keeps = config.privacy.keep_inputs;
@@ -65,8 +65,8 @@ impl Logs {
     }
 }
 
-/// Whether a dispatch of this role is a contest: several versions are asked, or the answer of one that serves has a
-/// verifier.
+/// Returns `true` if a dispatch of this role is a contest: several versions are called, or the answer of a serving one
+/// has a verifier.
 #[must_use]
 pub fn is_wanted(set: &Selection, specialists: &Specialists, role: &str) -> bool {
     let Ok(registry) = specialists.registry() else {
@@ -87,8 +87,8 @@ pub fn is_wanted(set: &Selection, specialists: &Specialists, role: &str) -> bool
     set.k_infer.get() > 1 || serving.any(declares)
 }
 
-/// The input's hash as logs have it, plain or keyed where the settings name a key, and fields that go with it: which key,
-/// and the hash of the input's form in the same way.
+/// Returns the input's hash for logs, plain or keyed if the settings name a key, and related fields: the key's name,
+/// and the hash of the input's form.
 pub fn prompt_hash<'a>(
     set: &'a Privacy,
     bytes: &[u8],
@@ -110,74 +110,72 @@ pub fn prompt_hash<'a>(
     Ok((hash, further))
 }
 
-/// What contests share.
+/// Shared state of contests.
 #[derive(Debug)]
 pub struct Arena<'a> {
     /// Gate, backends and the general model.
     pub dispatcher: &'a Dispatcher<'a>,
-    /// Who verifies.
     pub verifiers: Arc<Verifiers>,
-    /// Where it is written down.
     pub logs: Logs,
-    /// How often a learning run asks each candidate.
+    /// Number of calls per candidate in a learning run.
     pub measurements: u64,
-    /// What was set, for prices.
+    /// Settings, for prices.
     pub config: &'a Config,
 }
 
-/// What is asked, beside the dispatch itself.
+/// Input of a contest, beside the dispatch itself.
 #[derive(Clone, Debug)]
 pub struct Asking<'a> {
     /// The role's own instructions, for the general model.
     pub instructions: Option<&'a str>,
-    /// The input's hash, as the logs have it.
+    /// The input's hash for the logs.
     pub prompt_hash: &'a str,
-    /// Fields of the log that tell how it was hashed.
+    /// Log fields about the hash.
     pub further: Map<String, Value>,
     /// The known right output.
     pub target: Option<&'a Value>,
-    /// Who takes part.
+    /// Options of the contest.
     pub wanted: Wanted<'a>,
-    /// What an output is worth now.
+    /// The current metric.
     pub current: &'a Current,
-    /// How the run log names the contest.
+    /// Id of the contest in the run log.
     pub run_id: String,
 }
 
-/// What one candidate did.
+/// The execution of one candidate.
 #[derive(Debug)]
 pub struct Ran {
     pub entrant: Entrant,
-    /// Its answer, or why there is none.
+    /// Its answer, or the error.
     pub call: Result<Answered, CallError>,
 }
 
-/// What a contest came to.
+/// Result of a contest.
 #[derive(Debug)]
 pub struct Contested {
     /// The answer and its receipt.
     pub answer: Answer,
-    /// Everybody's worth, and who won.
+    /// Scores of all candidates, and the winner.
     pub held: Held,
-    /// What the candidates did, in the same order.
+    /// The executions, in the same order.
     pub ran: Vec<Ran>,
-    /// Who took no part, and why.
+    /// Excluded versions, with reasons.
     pub left_out: Vec<LeftOut>,
-    /// Whether what was served was held against a verifier.
+    /// Set if the served answer was checked by a verifier.
     pub verified: bool,
-    /// `claude` or `unsure`, when no candidate was served.
+    /// `claude` or `unsure`, if no candidate was served.
     pub fallback: Option<&'static str>,
-    /// Whether anybody answered at all, though perhaps not well enough.
+    /// Set if anything answered, even if not well enough.
     pub answered: bool,
 }
 
 #[derive(Debug)]
 pub struct Learned {
-    /// Everybody's worth, and who won.
+    /// Scores of all candidates, and the winner.
     pub held: Held,
-    /// What it cost in US dollars, by the prices that are set.
+    /// Cost in US dollars, by the set prices.
     pub usd: f64,
-    /// What could not be written down.
+    /// Error of logging.
     pub not_logged: Option<String>,
 }
 
@@ -256,7 +254,7 @@ impl Arena<'_> {
         }
     }
 
-    /// Asks candidates, and the general model beside them where something is to be learned.
+    /// Calls candidates, and the general model beside them for learning.
     async fn run(
         &self,
         asked: Asked<'_>,
@@ -279,8 +277,8 @@ impl Arena<'_> {
         (ran, general)
     }
 
-    /// Holds a contest only to learn from it: nobody is served, and no place in a quota is taken. None where nobody takes
-    /// part.
+    /// Holds a contest only for learning: no answer is served, and no place in a quota is taken. Returns `None` without
+    /// entrants.
     pub async fn learn(&self, asked: Asked<'_>, asking: Asking<'_>) -> Option<Learned> {
         let backends = self.dispatcher.backends;
         let may_call = |call: &_| backends.may_call(call);
@@ -307,7 +305,7 @@ impl Arena<'_> {
         })
     }
 
-    /// What the general model is asked.
+    /// Returns the prompt for the general model.
     fn prompt<'a>(&'a self, asked: Asked<'a>, asking: &Asking<'a>) -> Prompt<'a> {
         Prompt {
             role: asked.role,
@@ -318,7 +316,7 @@ impl Arena<'_> {
         }
     }
 
-    /// The lines of the run log, the features and the events. What could not be written is told.
+    /// Writes the lines of the run log, the features and the events. Returns the first error.
     fn write(
         &self,
         asked: Asked<'_>,
@@ -357,7 +355,7 @@ impl Arena<'_> {
 }
 
 impl Arena<'_> {
-    /// Keeps the input and the winner's output, where that is allowed.
+    /// Stores the input and the winner's output, if permitted.
     fn keep_texts(
         &self,
         asked: Asked<'_>,
@@ -385,7 +383,7 @@ impl Arena<'_> {
     }
 }
 
-/// What others are told of a contest that was held.
+/// Returns the events of a contest for other programs.
 fn told(asking: &Asking<'_>, held: &Held) -> Vec<Event> {
     let result = |measured: &Measured| Event::InferResult {
         model_id: measured.model_id.clone(),
@@ -407,7 +405,7 @@ fn told(asking: &Asking<'_>, held: &Held) -> Vec<Event> {
     events
 }
 
-/// What could not be written first.
+/// The first error of logging.
 #[derive(Default)]
 struct Trouble(Option<String>);
 
@@ -433,15 +431,15 @@ fn scale(current: &Current) -> Scale<'_> {
     }
 }
 
-/// All that was measured, the general model last.
+/// Returns all measurements, the general model last.
 fn measured(ran: &[(Ran, Measured)], general: Option<&(Said, Measured)>) -> Vec<Measured> {
     let ran = ran.iter().map(|(_, measured)| measured);
     let general = general.map(|(_, measured)| measured);
     ran.chain(general).cloned().collect()
 }
 
-/// The model that the first candidate names as its fallback, when it is in the role and was not asked yet. Only one is
-/// followed, so that two that name each other do not go on for ever.
+/// Returns the model that the first candidate names as its fallback, if it is in the role and was not called yet. Only
+/// one is followed, so that two that name each other do not loop.
 fn declared_fallback(ran: &[(Ran, Measured)], spare: &mut Vec<Entrant>) -> Option<Entrant> {
     let (first, _) = ran.first()?;
     let Declared::Model(model) = &first.entrant.declaration.fallback else {

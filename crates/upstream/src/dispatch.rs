@@ -1,4 +1,4 @@
-//! One dispatch from the gate to the receipt: the adapter where it may, the general model everywhere else.
+//! One dispatch from the gate to the receipt: the adapter if it may answer, else the general model.
 
 use routing::specialists::{Asked, Begun, Compared, Specialists};
 use serde_json::Value;
@@ -13,23 +13,23 @@ use crate::agreement::{Answers, Judging};
 use crate::backend::Backends;
 use crate::fallback::{Beside, Fallback, FallbackError, Prompt, Said};
 
-/// Everything that dispatches share.
+/// Shared state of dispatches.
 pub struct Dispatcher<'a> {
     /// Registry, state and logs.
     pub specialists: &'a Specialists,
     /// The adapters' backends.
     pub backends: &'a Backends,
-    /// The general model, when there is one.
+    /// The general model, if there is one.
     pub fallback: Option<&'a Fallback>,
-    /// Judges inputs.
+    /// Classifier of inputs.
     pub classifier: &'a (dyn Classifier + Sync),
-    /// When two answers agree.
+    /// Rules of agreement.
     pub judging: Judging,
-    /// Whether the caller asks the general model itself where no adapter answers; probes are made all the same.
+    /// Set if the caller calls the general model itself when no adapter answers; probes are made anyway.
     pub elsewhere: bool,
-    /// Whether the caller makes probes itself, once its own caller has the answer.
+    /// Set if the caller makes probes itself, after it has sent the answer.
     pub background: bool,
-    /// What the client says beside its input.
+    /// The client's text beside its input.
     pub beside: Option<&'a Beside>,
 }
 
@@ -39,46 +39,45 @@ impl std::fmt::Debug for Dispatcher<'_> {
     }
 }
 
-/// What a dispatch came to.
+/// Result of a dispatch.
 #[derive(Debug)]
 pub struct Answer {
-    /// The answer, or why there is none.
+    /// The answer, or the error.
     pub result: Result<Value, FallbackError>,
-    /// How it came about.
     pub receipt: Receipt,
-    /// What could not be written down; it changes nothing about the answer.
+    /// Error of logging; it does not affect the answer.
     pub not_logged: Option<String>,
-    /// What the general model said and used, when it answered.
+    /// The general model's answer and usage, if it answered.
     pub general: Option<Said>,
-    /// The version that answered, when it was an adapter.
+    /// The version that answered, if it was an adapter.
     pub version: Option<String>,
     /// The probe that the caller still has to make.
     pub due: Option<Due>,
 }
 
-/// A probe that is due: an adapter's answer, and what the general model is asked to compare it with.
+/// A due probe: an adapter's answer, and the prompt for the general model to compare it with.
 #[derive(Clone, Debug)]
 pub struct Due {
     pub role: String,
     pub input: Value,
-    /// The caller's name for the dispatch.
+    /// The caller's id of the dispatch.
     pub trace_id: String,
-    /// When it was made.
+    /// Time of the dispatch.
     pub now: String,
     /// The role's own instructions.
     pub instructions: Option<String>,
-    /// What the client said beside its input.
+    /// The client's text beside its input.
     pub beside: Option<Beside>,
     /// The version that answered.
     pub version: Option<String>,
-    /// What it said.
+    /// Its answer.
     pub verdict: Value,
-    /// How long it took.
+    /// Its duration.
     pub wire_ms: f64,
 }
 
 impl Due {
-    /// The dispatch that it belongs to.
+    /// Returns the dispatch of the probe.
     #[must_use]
     pub fn asked(&self) -> Asked<'_> {
         Asked {
@@ -89,7 +88,7 @@ impl Due {
         }
     }
 
-    /// What the general model is asked.
+    /// Returns the prompt for the general model.
     #[must_use]
     pub fn prompt(&self) -> Prompt<'_> {
         Prompt {
@@ -105,15 +104,15 @@ impl Due {
 /// A probe that was made.
 #[derive(Debug)]
 pub struct Probe {
-    /// What came of it.
+    /// Its result.
     pub shadow: Shadow,
-    /// Why it could not be kept.
+    /// Error of storing it.
     pub persist_error: Option<String>,
-    /// What the general model said.
+    /// The general model's answer.
     pub said: Option<Said>,
 }
 
-/// Who answered a dispatch, with what, and what the adapter said when it was asked.
+/// Source and result of a dispatch, with the adapter's answer if it was called.
 pub(crate) struct Ended {
     pub(crate) source: Source,
     pub(crate) result: Result<Value, FallbackError>,
@@ -122,7 +121,7 @@ pub(crate) struct Ended {
 }
 
 impl<'a> Dispatcher<'a> {
-    /// With agreement as versions declare it.
+    /// Creates a dispatcher with agreement as declared by versions.
     #[must_use]
     pub fn new(
         specialists: &'a Specialists,
@@ -179,7 +178,7 @@ impl<'a> Dispatcher<'a> {
         self.conclude(asked, prompt, begun, ended, Ok(())).await
     }
 
-    /// Goes to the general model for a reason that the gate does not know.
+    /// Uses the general model for a reason outside of the gate.
     pub async fn open(
         &self,
         asked: Asked<'_>,
@@ -208,14 +207,14 @@ impl<'a> Dispatcher<'a> {
         self.conclude(asked, prompt, begun, ended, Ok(())).await
     }
 
-    /// Puts what the client says beside its input into a call.
+    /// Adds the client's text beside its input to a call.
     pub(crate) fn say_beside(&self, call: &mut specialist::contract::Call) {
         if let Some(beside) = self.beside {
             call.beside(beside.system.as_deref(), &beside.settings);
         }
     }
 
-    /// Counts and logs what came of a dispatch, probes where that is due, and writes the receipt.
+    /// Counts and logs the result of a dispatch, probes if due, and creates the receipt.
     pub(crate) async fn conclude(
         &self,
         asked: Asked<'_>,
@@ -232,7 +231,7 @@ impl<'a> Dispatcher<'a> {
         } = ended;
         let can_probe = self.fallback.map(drop).ok_or("no_fallback").and(may_probe);
         let settled = self.specialists.settle(asked, &begun, source, can_probe);
-        // Of two sides, one must have said it; "unsure" is what nobody did.
+        // One of two sides must have answered; "unsure" is from neither.
         let is_unsure = result.is_ok() && source == Source::Claude && general.is_none();
         let verdict = result.as_ref().ok().filter(|_| !is_unsure);
         let not_logged = self.log(asked, &begun, source, verdict, call.as_ref());
@@ -299,7 +298,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// Asks the general model and compares. The caller keeps the adapter's answer whatever comes of this.
+    /// Calls the general model and compares. The adapter's answer is kept regardless of the result.
     pub async fn probe(&self, due: &Due) -> Probe {
         let Ok(said) = self.general(due.prompt()).await else {
             return Probe {

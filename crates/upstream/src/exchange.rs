@@ -1,7 +1,7 @@
-//! One JSON body to an address and what came back, under one limit of time and one of bytes.
+//! Sends one JSON body to an address and receives the answer, with limits of time and bytes.
 //!
-//! HTTP/1.1, connections are kept and used again, redirects are answers like any other, nothing is retried here, and no
-//! proxy of the environment is used.
+//! HTTP/1.1, connections are kept and reused, redirects are ordinary answers, nothing is retried here, and no proxy of
+//! the environment is used.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant, SystemTime};
@@ -22,13 +22,13 @@ use crate::catalog_remote::error::reason;
 use crate::connections::Connections;
 use crate::web_address::WebAddress;
 
-/// How we name ourselves.
+/// Our `User-Agent`.
 const OUR_NAME: &str = concat!("roleos/", env!("CARGO_PKG_VERSION"));
 
-/// The client of everything that is asked as a whole.
+/// Client for requests with complete bodies.
 pub type Client = Connections<Full<Bytes>>;
 
-/// What is sent where.
+/// A request.
 #[derive(Debug)]
 pub struct Post<'a> {
     pub address: &'a WebAddress,
@@ -38,7 +38,7 @@ pub struct Post<'a> {
     pub limit: usize,
 }
 
-/// What came back, how long it took, and how long the server asks us to wait.
+/// The result, its duration, and the server's requested pause.
 #[derive(Debug)]
 pub struct Received {
     pub wire: Wire,
@@ -46,7 +46,7 @@ pub struct Received {
     pub retry_after: Option<Duration>,
 }
 
-/// A client; one for plain http reads no certificate store.
+/// Creates a client; one for plain http reads no certificate store.
 pub fn client(https: bool) -> Result<Client, String> {
     if https {
         Client::secure(None)
@@ -55,7 +55,7 @@ pub fn client(https: bool) -> Result<Client, String> {
     }
 }
 
-/// Makes a request with the headers that all have.
+/// Creates a request with the common headers.
 pub fn request(
     method: Method,
     address: &WebAddress,
@@ -76,19 +76,19 @@ pub fn request(
     Ok(request)
 }
 
-/// `Authorization: Bearer …`, which no log shows.
+/// Returns `Authorization: Bearer …`, hidden from logs.
 pub fn bearer(token: &str) -> Option<(HeaderName, HeaderValue)> {
     secret(AUTHORIZATION, &format!("Bearer {token}"))
 }
 
-/// A header that no log shows; `None` when it cannot be one.
+/// Returns a header that is hidden from logs; `None` if the value is invalid.
 pub fn secret(name: HeaderName, value: &str) -> Option<(HeaderName, HeaderValue)> {
     let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
     Some((name, value))
 }
 
-/// Sends and waits to the last byte.
+/// Sends a request and waits for the last byte of the answer.
 pub async fn post(client: &Client, post: Post<'_>) -> Received {
     let started = Instant::now();
     let time = post.time;
@@ -127,11 +127,11 @@ fn wanted_pause(response: &Response<Incoming>) -> Option<Duration> {
     }
     let until = httpdate::parse_http_date(text).ok()?;
     let now = SystemTime::UNIX_EPOCH + Duration::from_nanos(clock::now_ns());
-    // One that has passed asks for no pause.
+    // A time in the past requests no pause.
     Some(until.duration_since(now).unwrap_or_default())
 }
 
-/// The body, which is never longer than the limit. Once there is a status, trouble is reported with it.
+/// Reads the body, which never exceeds the limit. Errors after the head include the status.
 async fn receive(
     response: Response<Incoming>,
     limit: usize,
@@ -147,19 +147,19 @@ async fn receive(
     }
 }
 
-/// Why there is no body.
+/// Error of reading a body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// It has more bytes than are taken.
+    /// It exceeds the limit.
     TooLong,
-    /// It is not encoded as it says, or in a way that was not asked for.
+    /// Its encoding is invalid, or was not requested.
     Encoding(String),
     /// The connection broke.
     Interrupted(String),
 }
 
-/// Reads a body to its end and decodes it while it arrives. The limit counts decoded bytes; a declared length of a plain
-/// body is believed when it is too large.
+/// Reads a body to its end and decodes it while it arrives. The limit counts decoded bytes; a declared length of a
+/// plain body is used if it is too large.
 pub async fn body(response: Response<Incoming>, limit: usize) -> Result<Vec<u8>, BodyError> {
     let mut decoder = Decoder::of(response.headers(), limit)?;
     let mut body = response.into_body();

@@ -1,7 +1,7 @@
-//! The general model, as `[fallback.claude]` names it: Anthropic's Messages API, chat completions, or a program.
+//! The general model of `[fallback.claude]`: Anthropic's Messages API, chat completions, or a program.
 //!
-//! With none configured there is no answer; nothing is ever invented. A cap on the day's spending is kept before a call is
-//! made, not found out afterwards.
+//! If none is configured, there is no answer; nothing is ever invented. The cap on the day's spending is checked before
+//! a call, not afterwards.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -18,10 +18,10 @@ use specialist::contract::{Usage, Wire, read_text};
 use crate::exchange::{self, Client, Post, Received};
 use crate::web_address::WebAddress;
 
-/// Where Anthropic is.
+/// Address of Anthropic's API.
 pub const ANTHROPIC: &str = "https://api.anthropic.com";
 
-/// Where OpenAI is.
+/// Address of OpenAI's API.
 pub const OPENAI: &str = "https://api.openai.com";
 
 /// The version of the Messages API.
@@ -30,74 +30,73 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 /// Largest answer, in bytes.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 
-/// The first pause before another attempt; each further one is twice as long.
+/// The first pause before a retry; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Longest pause, whatever the server asks for.
+/// Longest pause, regardless of the server's request.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Prompt<'a> {
     pub role: &'a str,
-    /// The role's own instructions, when it is installed.
+    /// The role's own instructions, if it is installed.
     pub instructions: Option<&'a str>,
     pub input: &'a Value,
-    /// The caller's name for it.
+    /// The caller's id for it.
     pub trace_id: &'a str,
-    /// What the caller says beside the input.
+    /// The client's text beside the input.
     pub beside: Option<&'a Beside>,
 }
 
-/// What a client says beside its input.
+/// A client's text and settings beside its input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Beside {
-    /// Its own instructions, which stand behind the role's.
+    /// Its own instructions, after those of the role.
     pub system: Option<String>,
-    /// Settings under the names that the general model's API has for them.
+    /// Settings, named as in the general model's API.
     pub settings: Map<String, Value>,
 }
 
-/// What the general model said, and what it took.
+/// The general model's answer, with usage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Said {
     /// The answer.
     pub verdict: Value,
-    /// The tokens, where it told them.
+    /// The tokens, if reported.
     pub usage: Option<Usage>,
-    /// What it cost, by the prices that are set.
+    /// Its cost, by the set prices.
     pub cost: MicroUsd,
 }
 
-/// Why the general model did not answer.
+/// Reason why the general model did not answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FallbackError {
-    /// There is none.
+    /// None is configured.
     #[error("no general model is configured")]
     NotConfigured,
-    /// The settings do not fit together.
+    /// The settings contradict each other.
     #[error("`[fallback.claude]` cannot be used: {0}")]
     Settings(String),
-    /// The day's money is spent.
+    /// The day's budget is spent.
     #[error(transparent)]
     Spending(#[from] SpendingError),
-    /// It has too much to do, or the client has asked too often.
+    /// It is overloaded, or the client has called too often.
     #[error("the general model did not answer: http_429")]
     Busy {
-        /// After how long it wants to be asked again.
+        /// Requested pause.
         retry_after: Option<Duration>,
     },
-    /// It was asked and did not answer.
+    /// It was called and did not answer.
     #[error("the general model did not answer: {0}")]
     NoAnswer(String),
-    /// The caller asks it.
+    /// The caller calls it.
     #[error("the general model is asked elsewhere")]
     Elsewhere,
 }
 
 impl FallbackError {
-    /// What a person can do about it.
+    /// Returns the remedy for the user.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
@@ -113,7 +112,7 @@ impl FallbackError {
         }
     }
 
-    /// Whether the same dispatch can succeed later.
+    /// Returns `true` if the same dispatch can succeed later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(
@@ -132,7 +131,7 @@ pub struct Fallback {
 }
 
 impl Fallback {
-    /// As the settings say; `None` when they name none. `folder` holds what was spent.
+    /// Creates the general model of the settings; `None` if they name none. `folder` contains the spending.
     #[must_use]
     pub fn new(set: &Claude, folder: &Path) -> Option<Self> {
         if set.kind == Kind::None {
@@ -154,7 +153,7 @@ impl Fallback {
         }
     }
 
-    /// The most that one question can cost, by the prices that are set.
+    /// Returns the highest cost of one prompt, by the set prices.
     #[must_use]
     pub fn most(&self, prompt: Prompt<'_>) -> MicroUsd {
         match self.set.kind {
@@ -167,7 +166,7 @@ impl Fallback {
         }
     }
 
-    /// Sets aside the most that a request of so many bytes can cost, for somebody who makes the call himself.
+    /// Reserves the highest cost of a request with `body` bytes, for a caller that makes the call itself.
     pub fn set_aside(
         &self,
         body: usize,
@@ -179,7 +178,7 @@ impl Fallback {
         Ok(most)
     }
 
-    /// The call cost nothing after all.
+    /// Releases a reserved amount after a call without cost.
     pub fn give_back(&self, amount: MicroUsd) {
         self.spending.settle(amount, 0).ok();
     }
@@ -245,7 +244,7 @@ impl Fallback {
         let answer = answer(&received.wire).map(|answer| (self.verdict(&answer), used(&answer)));
         let cost = match &answer {
             Ok((_, Some(used))) => self.cost(used.input, used.output),
-            // Without figures the most that it can have cost is what it cost.
+            // Without usage figures, the highest possible cost counts.
             Ok((_, None)) => most,
             Err(_) => 0,
         };
@@ -403,7 +402,7 @@ impl Fallback {
     }
 
     fn cost(&self, input: u64, output: u64) -> MicroUsd {
-        // Dollars a million tokens are millionths of a dollar a token.
+        // Dollars per million tokens are millionths of a dollar per token.
         let tokens = |count: u64, price: f64| micro(count_of(count) * price / 1e6);
         micro(self.set.usd_per_call.get())
             .saturating_add(tokens(input, self.set.usd_per_million_input.get()))
@@ -411,12 +410,12 @@ impl Fallback {
     }
 }
 
-/// The tokens, where the answer tells them.
+/// Returns the tokens, if the answer reports them.
 fn used(answer: &Value) -> Option<Usage> {
     Usage::read(answer.get("usage")?)
 }
 
-/// The body of a good answer, or why it is none.
+/// Returns the body of a valid answer, or the error.
 fn answer(wire: &Wire) -> Result<Value, String> {
     match wire {
         Wire::Answer {
@@ -434,7 +433,7 @@ fn count_of(count: u64) -> f64 {
     count as f64
 }
 
-/// Dollars in millionths, rounded up: a cap is not to be undercut.
+/// Converts dollars to millionths, rounded up, so that a cap is not exceeded.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

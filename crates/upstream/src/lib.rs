@@ -1,4 +1,4 @@
-//! HTTP out of Role OS: what is asked of other machines, and what is done with the answers.
+//! Outgoing HTTP: requests to other machines, and processing of their answers.
 //!
 //! `exchange` sends one request under limits, over the pooled `connections`; [`blocking`] lets a program without an
 //! async runtime wait.
@@ -6,7 +6,7 @@
 //! [`agreement`] compares two answers, [`contest`] asks several at once, [`audit`] asks an exam's cases, [`consult`] asks
 //! about a tool call. [`catalog_remote`] fetches a catalog's files. `oidc` asks a provider who a person is.
 //!
-//! Whether an answer may be used is decided elsewhere. Nothing here listens, and nothing prints.
+//! Other crates decide about the use of an answer. This crate does not listen or print.
 
 pub mod agreement;
 pub mod audit;

@@ -1,4 +1,4 @@
-//! Sends shipments to the `roleos up` that takes them, and hands back what it answered. Believes nothing of it.
+//! Sends shipments to a `roleos up`, and returns its answers without trusting them.
 
 use std::time::Duration;
 
@@ -16,50 +16,47 @@ use crate::catalog_remote::error::reason;
 use crate::exchange::{self, Client, secret};
 use crate::web_address::WebAddress;
 
-/// The header that brings the token of a `roleos up`.
+/// The header with the token of a `roleos up`.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-roleos-token");
-/// How long one request may take.
+/// Longest time of one request.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Largest answer that is read: proofs of as many bundles as fit a shipment.
 const MAX_ANSWER: usize = 2 * MAX_SHIPMENT;
 
-/// Why nothing came back.
+/// Error of sending.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
     /// The address cannot be used.
     #[error("the address `{address}` cannot be used: {why}")]
     Address {
-        /// As it was given, without user info.
+        /// The given address, without user info.
         address: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// It cannot be reached or is busy; the same can succeed later.
+    /// It cannot be reached or is busy; a retry can succeed.
     #[error("`{address}` cannot be reached: {why}")]
     Away {
-        /// Which.
         address: String,
-        /// Why.
+        /// Reason.
         why: String,
-        /// When it asks to be asked again.
+        /// Requested pause.
         again: Option<Duration>,
     },
-    /// It refused.
     #[error("`{address}` refused: {message}")]
     Refused {
-        /// Which.
         address: String,
         /// Stable name of the reason.
         code: String,
         /// The reason.
         message: String,
-        /// What to do.
+        /// Remedy.
         hint: Option<String>,
     },
 }
 
-/// The way to one archive.
+/// Client of one archive.
 #[derive(Debug)]
 pub struct Shipper {
     address: WebAddress,
@@ -68,7 +65,7 @@ pub struct Shipper {
 }
 
 impl Shipper {
-    /// Prepares the way. Another machine must be reached over TLS, because shipments hold prompts and diffs.
+    /// Creates a client. Another machine must be reached over TLS, because shipments hold prompts and diffs.
     ///
     /// # Errors
     /// The address or the token cannot be used.
@@ -94,10 +91,10 @@ impl Shipper {
         })
     }
 
-    /// Asks under which name and keys the archive signs.
+    /// Requests the name and keys of the archive.
     ///
     /// # Errors
-    /// It does not answer, or something else does.
+    /// It does not answer, or another server does.
     pub async fn identity(&self) -> Result<IdentityAnswer, SendError> {
         self.ask(Method::GET, "/api/ship", None, Bytes::new()).await
     }
@@ -105,7 +102,7 @@ impl Shipper {
     /// Sends a shipment.
     ///
     /// # Errors
-    /// It was not answered; whether it arrived is not known then.
+    /// There was no answer; the shipment may have arrived.
     pub async fn send(&self, shipment: Vec<u8>) -> Result<ShipAnswer, SendError> {
         let kind = "application/octet-stream";
         self.ask(Method::POST, "/api/ship", Some(kind), shipment.into())
@@ -115,7 +112,7 @@ impl Shipper {
     /// Enrols the key of this machine with a one-time code.
     ///
     /// # Errors
-    /// It was not answered, or refused.
+    /// There was no answer, or a refusal.
     pub async fn enroll(
         &self,
         code: &str,

@@ -1,4 +1,4 @@
-//! The address of a server: http or https, a host, and what follows it. Never shows user info.
+//! The address of a server: http or https, a host, and a path. User info is never shown.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use hyper::header::HeaderValue;
 use hyper::http::uri::Authority;
 use percent_encoding::percent_decode_str;
 
-/// A parsed address. Names outside ASCII have to be written as the host's punycode.
+/// A parsed address. Host names outside ASCII must be in punycode.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebAddress {
     is_https: bool,
-    /// `name:password`, percent-encoded as it was written.
+    /// `name:password`, percent-encoded as written.
     user: Option<String>,
     /// Host and port, in lower case.
     host: String,
-    /// Begins with `/`; with the query.
+    /// Path with the query; begins with `/`.
     path: String,
 }
 
@@ -67,7 +67,7 @@ impl WebAddress {
         self.is_https
     }
 
-    /// Host, with the port where that is not the usual one.
+    /// Returns the host, with the port if it is not the default.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -81,12 +81,12 @@ impl WebAddress {
         host == "localhost" || address.parse().is_ok_and(is_local)
     }
 
-    /// Scheme, host and port.
+    /// Returns scheme, host and port.
     pub fn origin(&self) -> String {
         format!("{}://{}", self.scheme(), self.host)
     }
 
-    /// Path and query.
+    /// Returns path and query.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -99,7 +99,7 @@ impl WebAddress {
         }
     }
 
-    /// Returns what is asked, without user info.
+    /// Returns the URI of a request, without user info.
     pub fn uri(&self) -> Option<Uri> {
         let Self { host, path, .. } = self;
         format!("{}://{host}{path}", self.scheme()).parse().ok()
@@ -120,7 +120,7 @@ impl WebAddress {
         Some(value)
     }
 
-    /// Returns the whole address, user info included: the name of a cached copy, never to be shown.
+    /// Returns the whole address, user info included: for the name of a cached copy, never displayed.
     pub fn secret_text(&self) -> String {
         match &self.user {
             Some(user) => self.text(&format!("{user}@")),
@@ -138,7 +138,7 @@ impl WebAddress {
     }
 }
 
-/// With `***` in place of user info.
+/// Prints `***` in place of user info.
 impl fmt::Display for WebAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let user = if self.user.is_some() { "***@" } else { "" };

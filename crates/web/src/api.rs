@@ -1,10 +1,10 @@
-//! The JSON API under `/api/`: what the command line shows and does, for programs and pages.
+//! The JSON API under `/api/`: the functions of the command line, for programs and pages.
 //!
-//! Reading order: [`Desk`] (what handlers share), `frame` (bodies, queries, operators and errors, the same everywhere), then
-//! one file a subject; `document` is the OpenAPI document, made from the handlers themselves.
+//! Reading order: [`Desk`] (what handlers share), `frame` (bodies, queries, operators and errors, the same everywhere),
+//! then one file per subject; `document` is the OpenAPI document, generated from the handlers.
 //!
-//! Reading needs no login here, changing anything does. Nothing is decided in this module: files are read and changed by
-//! `host`, lists come from the view. Whatever touches a file or the database runs on a thread of its own.
+//! Reading needs no login here, changing anything does. This module makes no decisions: other crates read and change
+//! files, lists come from the view. Access to files or the database runs on a separate thread.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -74,16 +74,16 @@ pub(crate) use oversight::{decided, deciding_parts};
 pub(crate) use score::acceptance;
 pub(crate) use witness::{judged_bundle, replay};
 
-/// Decisions that a slow reader of the stream may be behind.
+/// Decisions by which a slow reader of the stream may be late.
 const MAX_BEHIND: usize = 256;
 
-/// What handlers share.
+/// State shared by the handlers.
 #[derive(Debug)]
 pub struct Desk {
     pub workspace: Workspace,
-    /// The variables.
+    /// The environment variables.
     pub environment: Environment,
-    /// What was set when the process started.
+    /// The settings at the start of the process.
     pub config: Config,
     /// Bundles, keys and ledger.
     pub store: Store,
@@ -91,53 +91,53 @@ pub struct Desk {
     pub specialists: Specialists,
     /// Logs and bundles as tables.
     pub view: View,
-    /// The evidence of other machines, and who may send and ask.
+    /// The evidence of other machines, with the access rules.
     pub gate: Arc<Gate>,
     /// Codes and cookies.
     pub logins: Arc<Logins>,
-    /// All workspaces of the process, where it has several.
+    /// All workspaces of the process, if it has several.
     pub workspaces: OnceLock<Workspaces>,
-    /// Tells the person at the terminal something.
+    /// Messages to the person at the terminal.
     notice: Notice,
-    /// The view says what the files say, up to now.
+    /// Set once the view is up to date with the files.
     current: AtomicBool,
     done: AtomicU64,
     total: AtomicU64,
     pub news: broadcast::Sender<Arc<Decision>>,
-    /// Counts what is new.
+    /// Counters of new entries.
     pub counted: Counted,
-    /// Those who hear what is new.
+    /// Listeners for new entries.
     pub listeners: Listeners,
-    /// How the workspace stood against its thresholds at the last look.
+    /// Result of comparing the workspace with its thresholds at the last check.
     pub standing: Mutex<Option<Standing>>,
-    /// When the newest session that was looked at was last heard of.
+    /// Time of the last line of the newest session that was checked.
     pub ended_ns: Mutex<i64>,
-    /// Approvals that wait and that were given, at the last look.
+    /// Waiting and given approvals at the last check.
     open_approvals: AtomicU64,
-    /// Counts the changes of anything that the pages show.
+    /// Counter of changes to anything on the pages.
     changed: watch::Sender<u64>,
     closing: watch::Sender<bool>,
-    /// One passphrase is tried at a time: each try takes memory and time, on purpose.
+    /// Lock for passphrases, which are tried one at a time: each try takes memory and time, on purpose.
     passphrase: tokio::sync::Mutex<()>,
 }
 
 impl Desk {
-    /// Tells the person at the terminal something, whatever names of others are in it.
+    /// Prints a message for the person at the terminal; names in it are cleaned.
     pub fn tell(&self, line: &str) {
         self.notice.tell(&clean::name(line.as_bytes()));
     }
 
-    /// One passphrase is tried at a time.
+    /// Waits until no other passphrase is tried.
     pub async fn one_passphrase(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.passphrase.lock().await
     }
 }
 
-/// Words for the person at the terminal.
+/// Output for the person at the terminal.
 pub struct Notice(Box<dyn Fn(&str) + Send + Sync>);
 
 impl Notice {
-    /// `tell` hears one line at a time.
+    /// Creates the output; `tell` gets one line at a time.
     pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Box::new(tell))
     }
@@ -153,13 +153,13 @@ impl fmt::Debug for Notice {
     }
 }
 
-/// Why there is no desk.
+/// Error of creating the state.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeskError {
     #[error(transparent)]
     View(#[from] ViewError),
-    /// A variable has a value that cannot be used.
+    /// A variable has an invalid value.
     #[error("{0}")]
     Setting(#[from] BadSetting),
     /// The store of the team cannot be used.
@@ -168,7 +168,7 @@ pub enum DeskError {
 }
 
 impl Desk {
-    /// Opens the view of a workspace; nothing is read into it yet.
+    /// Opens the view of a workspace, without reading the files yet.
     pub fn open(
         workspace: Workspace,
         config: Config,
@@ -214,7 +214,7 @@ impl Desk {
 }
 
 impl Desk {
-    /// Keeps the evidence of other machines in this archive instead of the workspace.
+    /// Stores the evidence of other machines in this archive instead of the workspace.
     #[must_use]
     pub fn with_archive(mut self, archive: Arc<dyn Archive>) -> Self {
         self.gate = Arc::new(Gate::of(archive));
@@ -250,7 +250,7 @@ fn view_path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("view.db")
 }
 
-/// Everything under `/api/`, and the document at `/openapi.json`.
+/// Returns the router of `/api/`, and of the document at `/openapi.json`.
 pub fn router(desk: Arc<Desk>) -> Router {
     let (router, _) = document::routes().split_for_parts();
     router
@@ -261,7 +261,7 @@ pub fn router(desk: Arc<Desk>) -> Router {
         .with_state(desk)
 }
 
-/// Nobody keeps our answers, and no browser takes them for something else.
+/// Adds headers against caching and content sniffing.
 async fn plain_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers

@@ -1,4 +1,4 @@
-//! The archive behind `/api/`, and the API tokens of people and programs: which request a token lets through.
+//! The archive behind `/api/`, and the API tokens of people and programs, with their permissions.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,16 +13,16 @@ use tokio::sync::Semaphore;
 
 use upstream::shipper::TOKEN;
 
-/// How long the list of tokens is believed without asking again: a revoked token ends within this time.
+/// Time for which the list of tokens is cached: a revoked token ends within this time.
 const BELIEVED: Duration = Duration::from_secs(2);
-/// Shipments that are read and judged at once.
+/// Shipments that are read and verified at once.
 const AT_ONCE: usize = 3;
 
-/// The archive of a process, and who may use it.
+/// The archive of a process, with its access rules.
 pub struct Gate {
-    /// Where shipments go in.
+    /// Intake of shipments.
     pub(crate) intake: Intake,
-    /// Places for shipments.
+    /// Slots for shipments.
     pub(crate) places: Semaphore,
     known: Mutex<Option<(Instant, Arc<[Token]>)>>,
 }
@@ -35,12 +35,10 @@ impl fmt::Debug for Gate {
     }
 }
 
-/// The token of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bearer {
     /// The name of the token.
     pub name: String,
-    /// Its role.
     pub role: Role,
 }
 
@@ -55,14 +53,13 @@ impl Gate {
         }
     }
 
-    /// The archive.
     #[must_use]
     pub fn archive(&self) -> &Arc<dyn Archive> {
         self.intake.archive()
     }
 
-    /// Returns the token of a request that is in force. Reads the list again when it is old, so call it where waiting is
-    /// allowed for the time of one small read.
+    /// Returns the valid token of a request. Reads the list again if it is old, so the caller must be allowed to block
+    /// for one small read.
     pub fn bearer(&self, headers: &HeaderMap) -> Option<Bearer> {
         let secret = secret_of(headers)?;
         let hash = hash_of(secret);
@@ -74,12 +71,12 @@ impl Gate {
         })
     }
 
-    /// Returns `true` if a request carries something that looks like one of our tokens in `Authorization`.
+    /// Returns `true` if `Authorization` contains a string in the form of our tokens.
     pub fn is_in_authorization(headers: &HeaderMap) -> bool {
         in_authorization(headers).is_some()
     }
 
-    /// Forgets what is believed, after a change.
+    /// Clears the cache, after a change.
     pub(crate) fn forget(&self) {
         *self.lock() = None;
     }
@@ -101,7 +98,7 @@ impl Gate {
     }
 }
 
-/// Returns `true` if a role lets a request through: agents append, viewers read, operators and admins do everything.
+/// Returns `true` if a role permits a request: agents append, viewers read, operators and admins do everything.
 pub fn lets_through(role: Role, method: &Method, path: &str) -> bool {
     let is_ship = path == "/api/ship" || path == "/api/ship/enroll";
     let reads = matches!(*method, Method::GET | Method::HEAD);

@@ -1,11 +1,11 @@
 //! The workspace in a browser and for programs: [`api`] is the JSON API, [`pages`] are the pages over the same functions,
 //! and [`login`] lets a person change things.
 //!
-//! [`gate_tokens`] is the archive that takes evidence of other machines, and the API tokens.
-//! [`problem`] is what a client is told when something is wrong, `news` what happened since the last look at the files,
-//! [`metrics`] the counters, [`workspaces`] several of them in one process.
+//! [`gate_tokens`] is the archive for evidence of other machines, and the API tokens. [`problem`] is an error response,
+//! `news` are entries since the last check of the files, [`metrics`] are the counters, [`workspaces`] serves several
+//! workspaces in one process.
 //!
-//! Nothing here listens, asks another machine or makes a rule.
+//! This crate does not listen, send requests or make decisions.
 
 pub mod api;
 pub mod gate_tokens;

@@ -1,6 +1,6 @@
-//! A client that is still sending when it is refused must get to read why: its body is read on for a moment.
+//! Drains the body of a refused request for a moment, so that a client that is still sending receives the response.
 //!
-//! Closing a connection on which bytes lie unread resets it, and a reset can overtake the answer.
+//! Closing a connection with unread bytes resets it, and a reset can overtake the response.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use axum::body::Body;
 use http_body_util::BodyExt as _;
 use hyper::header::{EXPECT, HeaderMap};
 
-/// How long.
+/// Longest time of draining.
 const MOMENT: Duration = Duration::from_secs(2);
 
-/// Reads on and throws away, beside the answer. A client that asks before it sends has sent nothing, and is not asked to.
+/// Reads and discards the body in the background. A client with `Expect` has not sent a body, and is not asked for it.
 pub fn linger(headers: &HeaderMap, mut body: Body) {
     if headers.contains_key(EXPECT) {
         return;

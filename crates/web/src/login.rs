@@ -1,11 +1,11 @@
 //! The operator's login: a one-time code, exchanged for a cookie; a token that the operator's programs send; or a
 //! provider that knows people ([`SignIn`]), each with a role.
 //!
-//! A program of an agent reaches our address as well as a person does, but not the place where the code is shown: the
-//! terminal of `roleos up`, a file that the operator named, or the socket behind [`local`]. So nothing under `/api/`
-//! changes anything without the cookie or the token. What is kept of a cookie is its hash; a code is compared in constant time and
-//! works once. Guessing has no prospect: a code has 60 bits, and whoever guesses from another machine is made to wait
-//! ([`waits`]). Nobody can keep the operator out by guessing, because only the one who guesses waits.
+//! A program of an agent can reach our address like a person, but not the place where the code is shown: the terminal
+//! of `roleos up`, a file that the operator named, or the socket behind [`local`]. So nothing under `/api/` changes
+//! anything without the cookie or the token. Only the hash of a cookie is stored; a code is compared in constant time
+//! and works once. Guessing is hopeless: a code has 60 bits, and a guessing client on another machine has to wait
+//! ([`waits`]). Guessing cannot lock the operator out, because only the guessing client waits.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,14 +31,14 @@ pub use self::sign_in::SignIn;
 #[cfg(not(feature = "oidc"))]
 pub use self::without::SignIn;
 
-/// The cookie's name.
+/// Name of the cookie.
 pub const NAME: &str = "roleos_session";
 
-/// Letters of a code; none looks like another.
+/// Letters of a code; no two look alike.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/// Letters of a code: 60 bits.
+/// Number of letters in a code: 60 bits.
 const LENGTH: usize = 12;
-/// How long a login lasts.
+/// Lifetime of a login.
 const LIFETIME_NS: u64 = 12 * 3_600_000_000_000;
 /// Logins of one name at once, and of all; the oldest makes room.
 const MAX_SESSIONS: usize = 32;
@@ -48,15 +48,15 @@ pub const MAX_NAME: usize = 100;
 /// The operator's name in the logs for a request with the operator's token.
 const BY_TOKEN: &str = "operator token";
 
-/// Shows a new code to the person at the terminal.
+/// Callback that shows a new code to the person at the terminal.
 type Show = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Codes and cookies of one process. They end with it.
 pub struct Logins {
     show: Show,
-    /// What `Authorization: Bearer` must bring to count as a login.
+    /// Value of `Authorization: Bearer` that counts as a login.
     token: Option<Zeroizing<Vec<u8>>>,
-    /// Cookies are sent over TLS only.
+    /// Set if cookies are sent over TLS only.
     secure: bool,
     /// The provider that knows people, where there is one.
     sign_in: Option<SignIn>,
@@ -81,7 +81,7 @@ impl fmt::Debug for Logins {
 }
 
 struct Desk {
-    /// None when nobody can log in.
+    /// The current code; `None` if logins are closed.
     code: Option<Zeroizing<String>>,
     waits: Waits,
     sessions: Vec<Session>,
@@ -93,25 +93,25 @@ struct Session {
     expires_ns: u64,
 }
 
-/// A login that was granted.
+/// A successful login.
 #[derive(Debug)]
 pub struct LoggedIn {
-    /// What the browser is given, the only time that it is known here.
+    /// The cookie's value, which is not stored.
     pub cookie: Zeroizing<String>,
-    /// When it ends, in nanoseconds since 1970.
+    /// End of the login, in nanoseconds since 1970.
     pub expires_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// Another code.
+    /// The code is wrong.
     Wrong {
-        /// Guesses that this client has left before it must wait, where it ever must.
+        /// Guesses left for this client before it must wait, if it ever must.
         left: Option<u32>,
     },
-    /// Too many guesses; this client is not let in for so many seconds.
+    /// Too many guesses; this client must wait.
     Paused {
-        /// Rounded up.
+        /// Remaining seconds, rounded up.
         seconds: u64,
     },
     /// There is no code: no person was at the terminal when the process started, or there are no random numbers.
@@ -119,7 +119,7 @@ pub enum Denied {
 }
 
 impl Logins {
-    /// Makes the first code; `show` hears it, and every later one.
+    /// Creates the first code; `show` gets it, and every later one.
     #[must_use]
     pub fn new(show: impl Fn(&str) + Send + Sync + 'static) -> Self {
         let code = new_code();
@@ -139,7 +139,7 @@ impl Logins {
         }
     }
 
-    /// For a process that no person started at a terminal: nobody can log in, so nothing can be changed.
+    /// Creates closed logins, for a process that a person did not start at a terminal: nothing can be changed.
     #[must_use]
     pub fn closed() -> Self {
         Self {
@@ -155,7 +155,7 @@ impl Logins {
         }
     }
 
-    /// Lets a request with this token in `Authorization: Bearer` count as logged in.
+    /// Accepts this token in `Authorization: Bearer` as a login.
     #[must_use]
     pub fn with_token(mut self, token: Vec<u8>) -> Self {
         self.token = Some(Zeroizing::new(token));
@@ -195,7 +195,7 @@ impl Logins {
         self.desk().code.clone()
     }
 
-    /// Exchanges the code for a cookie. Small letters, spaces and dashes make no difference.
+    /// Exchanges the code for a cookie. Case, spaces and dashes are ignored.
     pub fn log_in(
         &self,
         client: Client,
@@ -230,7 +230,7 @@ impl Logins {
         open(&mut self.desk(), person, now_ns)
     }
 
-    /// Returns `true` if `Authorization` brings the operator's token.
+    /// Returns `true` if `Authorization` contains the operator's token.
     #[must_use]
     pub fn has_token(&self, headers: &HeaderMap) -> bool {
         let Some(wanted) = &self.token else {
@@ -243,7 +243,7 @@ impl Logins {
         })
     }
 
-    /// Who is logged in by this request's cookie or token.
+    /// Returns the operator of this request's cookie or token.
     #[must_use]
     pub fn person(&self, headers: &HeaderMap, now_ns: u64) -> Option<Person> {
         if self.has_token(headers) {
@@ -278,13 +278,13 @@ impl Logins {
             .retain(|session| !hashes.contains(&session.hash));
     }
 
-    /// The value of `Set-Cookie`. Another page can neither read it nor make a browser send it.
+    /// Returns the value of `Set-Cookie`. Other sites can neither read it nor make a browser send it.
     #[must_use]
     pub fn set_cookie(&self, cookie: &str) -> String {
         self.cookie(cookie, LIFETIME_NS / 1_000_000_000)
     }
 
-    /// The value of `Set-Cookie` that takes it away again.
+    /// Returns the value of `Set-Cookie` that removes the cookie.
     #[must_use]
     pub fn clear_cookie(&self) -> String {
         self.cookie("", 0)
@@ -335,7 +335,7 @@ fn plain(code: &str) -> Zeroizing<String> {
     Zeroizing::new(letters.map(|letter| letter.to_ascii_uppercase()).collect())
 }
 
-/// Hashes of the cookies with our name; a request may bring several.
+/// Returns the hashes of the cookies with our name; a request may contain several.
 fn hashes(headers: &HeaderMap) -> Vec<[u8; 32]> {
     let cookies = cookies(headers, NAME);
     cookies
@@ -359,7 +359,7 @@ fn random() -> Option<Zeroizing<[u8; 32]>> {
     Some(bytes)
 }
 
-/// `XXXX-XXXX-XXXX`.
+/// Generates a code `XXXX-XXXX-XXXX`.
 fn new_code() -> Option<Zeroizing<String>> {
     let bytes = random()?;
     let mut code = Zeroizing::new(String::with_capacity(LENGTH + 2));
@@ -460,7 +460,7 @@ mod tests {
             let denied = logins.log_in(eve, "", "eve", NOW).unwrap_err();
             assert_eq!(denied, Denied::Wrong { left: Some(left) });
         }
-        // Not even with the right code, so that guessing on is of no use.
+        // Even with the right code, so that further guesses are useless.
         let denied = logins.log_in(eve, &code, "eve", NOW + 1).unwrap_err();
         assert_eq!(denied, Denied::Paused { seconds: 30 });
         assert_eq!(shown.lock().unwrap().len(), 1, "the code stays readable");

@@ -1,4 +1,4 @@
-//! Counters for Prometheus: requests, where they went, and how much time the gateway added; [`standing`] is the workspace.
+//! Counters for Prometheus: requests by route, and the time that the gateway added; [`standing`] is the workspace.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -13,7 +13,7 @@ use self::standing::{Counted, Workspace};
 
 pub mod standing;
 
-/// Most series of a family; what comes after them is counted as one, so that no client can fill the memory.
+/// Most series of a family; further ones are counted as one, so that a client cannot fill the memory.
 const MAX_SERIES: usize = 1000;
 
 /// Labels of a counted request.
@@ -21,24 +21,24 @@ const MAX_SERIES: usize = 1000;
 pub struct Labels {
     /// "passthrough", "specialist", "general" or "refused".
     pub route: &'static str,
-    /// Name of the upstream, or nothing.
+    /// Name of the upstream; empty if there is none.
     pub upstream: String,
     /// Status of the response.
     pub status: u16,
 }
 
-/// What an answer took.
+/// Usage of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent<'a> {
     /// "passthrough", "specialist", "general" or "refused".
     pub route: &'static str,
-    /// The role that was played, or nothing.
+    /// The role that was played; empty if there is none.
     pub role: &'a str,
     /// The model that answered.
     pub model: &'a str,
-    /// In and out, as far as they are known.
+    /// Input and output tokens, if known.
     pub tokens: (Option<u64>, Option<u64>),
-    /// What they cost, in millionths of a dollar, where that is known.
+    /// Their cost in millionths of a dollar, if known.
     pub microdollars: Option<u64>,
 }
 
@@ -62,7 +62,7 @@ impl Number {
     }
 }
 
-/// A counter per set of labels, which are kept as they are printed.
+/// A counter per set of labels, stored as printed.
 #[derive(Debug, Default)]
 struct Family(Mutex<BTreeMap<String, u64>>);
 
@@ -106,11 +106,11 @@ const DURATION: Bounds = [
     0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0,
 ];
 
-/// Times, counted by size: of whole requests if `LONG`, else of the part that the gateway added.
+/// Histogram of durations: of whole requests if `LONG`, else of the part that the gateway added.
 #[derive(Debug, Default)]
 pub struct Histogram<const LONG: bool>(Mutex<Seen>);
 
-/// Times so far.
+/// Observed durations.
 #[derive(Debug, Default)]
 pub struct Seen {
     buckets: [u64; 12],
@@ -121,7 +121,7 @@ pub struct Seen {
 impl<const LONG: bool> Histogram<LONG> {
     const BOUNDS: Bounds = if LONG { DURATION } else { OVERHEAD };
 
-    /// Counts one time.
+    /// Counts one duration.
     pub fn observe(&self, time: Duration) {
         let seconds = time.as_secs_f64();
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,13 +138,13 @@ impl<const LONG: bool> Histogram<LONG> {
 pub struct Metrics {
     requests: Family,
     overhead: Histogram<false>,
-    /// From the head of the request to the last byte of the response.
+    /// Duration from the head of the request to the last byte of the response.
     pub duration: Histogram<true>,
     /// Responses that are being sent.
     pub open: Number,
-    /// Responses that the client did not wait for.
+    /// Responses that the client cancelled.
     pub cancelled: Number,
-    /// Responses that the upstream broke off.
+    /// Responses that the upstream interrupted.
     pub broken: Number,
     /// Receipts that could not be written.
     pub receipts_lost: Number,
@@ -154,7 +154,7 @@ pub struct Metrics {
     /// Exams that are too old.
     pub old_audits: Number,
     tokens: Family,
-    /// In millionths of a dollar.
+    /// Costs in millionths of a dollar.
     cost: Family,
     /// Messages to webhooks.
     notified: Family,
@@ -168,13 +168,13 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counts a request that was answered.
+    /// Counts an answered request.
     pub fn answered(&self, labels: &Labels, overhead: Duration) {
         self.count_request(labels.route, &labels.upstream, labels.status);
         self.overhead.observe(overhead);
     }
 
-    /// Counts the tokens of an answer, and what they cost where that is known.
+    /// Counts the tokens of an answer, and their cost if known.
     pub fn used(&self, spent: &Spent<'_>) {
         let Spent {
             route, role, model, ..
@@ -207,7 +207,7 @@ impl Metrics {
         self.probes.add(&[("outcome", &outcome)], 1);
     }
 
-    /// Counts a question that was drawn to learn from.
+    /// Counts a request that was drawn for learning.
     pub fn learned(&self, outcome: &'static str) {
         self.lessons.add(&[("outcome", &outcome)], 1);
     }
@@ -222,7 +222,7 @@ impl Metrics {
         self.audits.add(&[("outcome", &outcome)], 1);
     }
 
-    /// Counts a request that the guard did not let in.
+    /// Counts a request that the guard refused.
     pub fn refused(&self, status: u16) {
         self.count_request("refused", "", status);
     }
@@ -236,8 +236,8 @@ impl Metrics {
         self.requests.add(&labels, 1);
     }
 
-    /// Returns the OpenMetrics text; with the ledger once it was compared with the bundles, and with how the workspace
-    /// stands where that is known.
+    /// Returns the OpenMetrics text; with the ledger once it was compared with the bundles, and with the state of the
+    /// workspace if known.
     #[must_use]
     #[rustfmt::skip]
     pub fn text(&self, audit: Option<&Audit>, learning: Option<&Shown>, workspace: Option<(&Workspace, &Counted)>) -> String {
@@ -286,13 +286,13 @@ impl Metrics {
     }
 }
 
-/// Millionths as units.
+/// Converts millionths to units.
 #[expect(clippy::cast_precision_loss, reason = "a sum that is shown")]
 fn units(millionths: u64) -> f64 {
     millionths as f64 / 1e6
 }
 
-/// A number that is printed with a point.
+/// A number printed with a decimal point.
 struct Float(f64);
 
 impl fmt::Display for Float {
@@ -340,7 +340,7 @@ impl Page {
         self.series(name, help, family, |count| count.to_string());
     }
 
-    /// A family that counts millionths.
+    /// Adds a family that counts millionths.
     fn scaled(&mut self, name: &str, help: &str, family: &Family) {
         self.series(name, help, family, |count| Float(units(count)).to_string());
     }
@@ -358,7 +358,7 @@ impl Page {
         }
     }
 
-    /// A gauge for each of these labels.
+    /// Adds a gauge with these labels.
     fn gauges<T: fmt::Display>(&mut self, name: &str, help: &str, values: &[(String, T)]) {
         if values.is_empty() {
             return;

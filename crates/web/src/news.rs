@@ -1,4 +1,4 @@
-//! What happened since the last look at the files, for those who are told: counters, webhooks, a collector.
+//! Events since the last check of the files, for counters, webhooks and a collector.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -10,23 +10,23 @@ use crate::problem::Problem;
 use index::rows::{Decision, Event, Session};
 use index::{Changes, ViewError};
 
-/// What is new. A flood is cut after one page of each kind; the counters have all of it.
+/// New events. A flood is cut after one page of each kind; the counters have all of it.
 #[derive(Debug, Default)]
 pub struct News {
     /// Verdicts on tool calls.
     pub decisions: Vec<Decision>,
-    /// What happened to specialists.
+    /// Events of specialists.
     pub events: Vec<Event>,
     /// Sessions that ended.
     pub ended: Vec<Session>,
-    /// The criteria that no longer hold, when the workspace met all of them until now.
+    /// Criteria that are no longer met, if all were met before.
     pub failed: Option<Vec<String>>,
 }
 
-/// Hears what is new. It must not wait.
+/// Receiver of news. It must not block.
 pub type Listener = Box<dyn Fn(&News) + Send + Sync>;
 
-/// All who hear it.
+/// All receivers.
 #[derive(Default)]
 pub struct Listeners(Vec<Listener>);
 
@@ -43,7 +43,7 @@ impl fmt::Debug for Listeners {
 }
 
 impl Desk {
-    /// Counts what is new and tells it to those who listen.
+    /// Counts new events and passes them to the receivers.
     pub fn tell_news(&self, changes: &Changes) -> Result<(), ViewError> {
         let (decisions, events) = (changes.decisions, changes.events);
         let mut news = News::default();
@@ -61,18 +61,18 @@ impl Desk {
         }
         news.ended = self.newly_ended(changes)?;
         if changes.bundles > 0 {
-            // Where the criteria cannot be looked at, nothing is said about them.
+            // If the criteria cannot be checked, nothing is reported about them.
             news.failed = self.newly_failed().ok().flatten();
         }
         for decision in &news.decisions {
-            // Nobody has to listen.
+            // There may be no receiver.
             self.news.send(Arc::new(decision.clone())).ok();
         }
         self.listeners.0.iter().for_each(|listener| listener(&news));
         Ok(())
     }
 
-    /// Sessions that ended since the last look.
+    /// Returns the sessions that ended since the last check.
     fn newly_ended(&self, changes: &Changes) -> Result<Vec<Session>, ViewError> {
         if changes.lines == 0 {
             return Ok(Vec::new());
@@ -83,16 +83,16 @@ impl Desk {
         Ok(ended)
     }
 
-    /// Remembers how things stand when the process starts: what was there before is no news.
+    /// Records the state at the start of the process: earlier events are not new.
     pub fn begin_news(&self) -> Result<(), ViewError> {
-        // Where the criteria cannot be looked at now, the next look is the first.
+        // If the criteria cannot be checked now, the next check is the first.
         self.newly_failed().ok();
         let mut seen = self.ended_ns.lock().unwrap_or_else(PoisonError::into_inner);
         *seen = self.view.ended_after(i64::MAX)?.1;
         Ok(())
     }
 
-    /// What speaks against acceptance, if nothing did the last time but that tasks were missing.
+    /// Returns the reasons against acceptance, if at the last check there were none except missing tasks.
     pub fn newly_failed(&self) -> Result<Option<Vec<String>>, Problem> {
         let card = self.view.scorecard(None, &Filter::default())?;
         let accepted = acceptance(self, &card.0, &card.1)?;

@@ -1,7 +1,8 @@
-//! The pages: what the API says, for people. Rendered here, readable without a script, on a phone and on a wide screen.
+//! The pages: the content of the API for people. Rendered on the server, readable without a script, on a phone and on a
+//! wide screen.
 //!
-//! Reading order: [`router`], `frame` (what every page shares), then one file a room. A page reads what the API reads and
-//! changes what the API changes, by the same calls; only a logged-in person sees forms that change something.
+//! Reading order: [`router`], `frame` (common parts of every page), then one file per section. Pages read and change
+//! data through the same calls as the API; only a logged-in person sees forms that make changes.
 
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ mod tasks;
 mod traffic;
 mod when;
 
-/// Every page.
+/// Returns the router of all pages.
 pub fn router(desk: Arc<Desk>) -> Router {
     let pages = Router::new();
     #[cfg(feature = "oidc")]
@@ -98,7 +99,7 @@ pub fn router(desk: Arc<Desk>) -> Router {
         .with_state(desk)
 }
 
-/// Returns `true` if the client asks for a page, as browsers do.
+/// Returns `true` if the client accepts a page, as browsers do.
 pub fn is_wanted(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).iter();
     accepted
@@ -107,7 +108,7 @@ pub fn is_wanted(headers: &HeaderMap) -> bool {
         .any(|kind| kind.trim_start().starts_with("text/html"))
 }
 
-/// Leads a browser that brings no token to the login, and from there back; none for a client that wants no page.
+/// Redirects a browser without a token to the login, and from there back; `None` for other clients.
 pub fn to_login(request: &Parts) -> Option<Response> {
     let reads = matches!(request.method, Method::GET | Method::HEAD);
     if !reads || !is_wanted(&request.headers) {
@@ -121,7 +122,7 @@ pub fn to_login(request: &Parts) -> Option<Response> {
     Some(Redirect::to(&format!("/login?next={next}")).into_response())
 }
 
-/// The page for an address that has none.
+/// Returns the page for an unknown address.
 pub async fn missing(desk: &Arc<Desk>, request: Request, problem: &Problem) -> Response {
     let (mut parts, _) = request.into_parts();
     let Ok(visit) = frame::Visit::from_request_parts(&mut parts, desk).await;

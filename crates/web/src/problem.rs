@@ -1,4 +1,4 @@
-//! What a client is told when something is wrong: in OpenAI's shape, in Anthropic's, or in our own.
+//! Error responses in OpenAI's format, in Anthropic's, or in our own.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,10 +8,10 @@ use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, DATE, HeaderValue, RETRY_AFTER}
 use hyper::{Response, StatusCode};
 use serde_json::json;
 
-/// Whose clients read the answer.
+/// Format of an error response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Role OS's own: `{"code","message","hint","retryable"}`, as the command line says it.
+    /// Role OS's own: `{"code","message","hint","retryable"}`, as on the command line.
     Own,
     /// OpenAI's.
     OpenAi,
@@ -20,7 +20,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// By the path that was asked.
+    /// Returns the format for a path.
     #[must_use]
     pub fn of_path(path: &str) -> Self {
         if path == "/v1/messages" || path.starts_with("/v1/messages/") {
@@ -33,22 +33,22 @@ impl Shape {
     }
 }
 
-/// One error, said once.
+/// An error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub status: StatusCode,
     /// Stable name for programs.
     pub code: &'static str,
-    /// What was attempted and why it failed.
+    /// Attempted action, with the reason of the failure.
     pub message: String,
-    /// What to do next.
+    /// Next step for the user.
     pub hint: Option<String>,
-    /// After how long it is worth trying again, where somebody said so.
+    /// Time after which a retry makes sense, if known.
     pub retry_after: Option<Duration>,
 }
 
 impl Problem {
-    /// Names it.
+    /// Creates a problem with status, code and message.
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -59,21 +59,21 @@ impl Problem {
         }
     }
 
-    /// Says after how long it is worth trying again.
+    /// Sets the time after which a retry makes sense.
     #[must_use]
     pub fn retry_after(mut self, pause: Option<Duration>) -> Self {
         self.retry_after = pause;
         self
     }
 
-    /// Says what to do next.
+    /// Sets the hint about the next step.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Whether the same request can succeed later.
+    /// Returns `true` if the same request can succeed later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         self.status.is_server_error()
@@ -83,7 +83,7 @@ impl Problem {
             )
     }
 
-    /// As JSON.
+    /// Formats the body as JSON.
     #[must_use]
     pub fn body(&self, shape: Shape) -> String {
         let whole = match &self.hint {
@@ -134,12 +134,12 @@ impl Problem {
         }
     }
 
-    /// The whole answer.
+    /// Returns the complete response.
     #[must_use]
     pub fn response(&self, shape: Shape) -> Response<Body> {
         let mut response = json_response(self.status, self.body(shape));
         if let Some(pause) = self.retry_after {
-            // Seconds, rounded up: a client that comes too early is refused again.
+            // Seconds, rounded up: an early retry would be refused again.
             let seconds = pause.as_secs() + u64::from(pause.subsec_nanos() > 0);
             let headers = response.headers_mut();
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -148,7 +148,7 @@ impl Problem {
     }
 }
 
-/// An answer of our own in JSON, which nobody keeps.
+/// Returns our own JSON response, without caching.
 #[must_use]
 pub fn json_response(status: StatusCode, body: String) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
@@ -159,7 +159,7 @@ pub fn json_response(status: StatusCode, body: String) -> Response<Body> {
     dated(response)
 }
 
-/// Our own answers tell their time; what an upstream did not say is not said for it.
+/// Adds the time to our own responses; responses of an upstream stay unchanged.
 #[must_use]
 pub fn dated(mut response: Response<Body>) -> Response<Body> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_nanos(clock::now_ns());

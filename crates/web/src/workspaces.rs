@@ -1,6 +1,6 @@
 //! Several workspaces in one process: the first one at `/`, the others below `/w/NAME`, each with its own API and pages.
 //!
-//! Pages are written for `/`. Below `/w/NAME` one layer puts the prefix before every address of ours in a page and in a
+//! Pages are written for `/`. Below `/w/NAME`, one layer adds the prefix to every local address in a page and in a
 //! redirect. A value in a page cannot contain a quote, so that only attributes of the templates match.
 
 use std::path::Path;
@@ -18,24 +18,24 @@ use crate::pages;
 /// Largest page that is rewritten.
 const MAX_PAGE: usize = 32 * 1024 * 1024;
 
-/// The workspaces of the process as one of them shows them.
+/// All workspaces of the process, as seen from one of them.
 #[derive(Clone, Debug)]
 pub struct Workspaces {
     /// Name and address of each.
     pub all: Arc<[(String, String)]>,
-    /// Which one this is.
+    /// Index of this one.
     pub own: usize,
 }
 
 impl Workspaces {
-    /// Returns the prefix of this workspace's addresses; none for the first.
+    /// Returns the prefix of this workspace's addresses; empty for the first.
     pub fn base(&self) -> &str {
         let own = self.all.get(self.own);
         own.map_or("", |(_, address)| address.trim_end_matches('/'))
     }
 }
 
-/// Tells each desk of all of them, the first one first.
+/// Registers all workspaces with each of them, the first one first.
 pub fn introduce(desks: &[&Arc<Desk>]) {
     let mut all: Vec<(String, String)> = Vec::new();
     for desk in desks {
@@ -54,7 +54,7 @@ pub fn introduce(desks: &[&Arc<Desk>]) {
     }
 }
 
-/// Returns the name of a folder in letters that an address can hold.
+/// Converts the name of a folder to letters that an address can contain.
 fn slug(root: &Path) -> String {
     let name = root.file_name().unwrap_or_default().to_string_lossy();
     let plain = |letter: char| match letter.is_ascii_alphanumeric() || "-_.".contains(letter) {
@@ -91,7 +91,7 @@ pub fn mount(router: Router, desk: &Arc<Desk>) -> Router {
     router.nest(&base, ours)
 }
 
-/// Puts the prefix before the addresses of a response.
+/// Adds the prefix to the addresses of a response.
 async fn below(prefix: String, mut response: Response) -> Response {
     let headers = response.headers_mut();
     let location = headers.get(LOCATION).and_then(|to| to.to_str().ok());
@@ -112,7 +112,7 @@ async fn below(prefix: String, mut response: Response) -> Response {
     Response::from_parts(parts, Body::from(page))
 }
 
-/// Joins a prefix and an address; the first page has no slash behind the prefix.
+/// Joins a prefix and an address; the first page has no slash after the prefix.
 fn joined(prefix: &str, address: &str) -> String {
     match address.strip_prefix('/') {
         Some(rest) if rest.is_empty() || rest.starts_with(['?', '#']) => format!("{prefix}{rest}"),

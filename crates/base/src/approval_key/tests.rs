@@ -1,4 +1,4 @@
-//! The three levels: who can sign, and whose key is believed.
+//! The three levels: the users that can sign, and the trusted key.
 
 use super::*;
 
@@ -105,7 +105,7 @@ fn halves_that_do_not_belong_together_are_refused() {
     );
 }
 
-/// A key that has to belong to `owner`, in a directory and a file of these modes.
+/// Checks a key that must belong to `owner`, in a directory and a file with these modes.
 fn owned(owner: u32, directory_mode: u32, file_mode: u32) -> Result<Option<PublicKey>, KeyError> {
     use std::os::unix::fs::PermissionsExt as _;
     let guard = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ fn a_file_of_somebody_else_is_not_the_machines_key() {
     let place = Place::owned(guard.path(), 0);
     let line = keys::public_line(&SigningKey::new(&[9; 32]).public());
     files::write(&place.public_path(), line.as_bytes(), Privacy::Shared).unwrap();
-    // Only root can give a file away; for everybody else it is their own already.
+    // Only root can change the owner; other users own the file already.
     chown(place.public_path(), Some(65_534), None).ok();
     let error = place.verifying_key().unwrap_err();
     assert!(matches!(error, KeyError::NotOwned { .. }), "{error}");

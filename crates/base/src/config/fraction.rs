@@ -1,4 +1,4 @@
-//! A share from 0 to 1, as a type; and an amount of money that is no less than nothing.
+//! Types for a share from 0 to 1, and for a non-negative amount of money.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub type Fraction = UpTo<1>;
 /// US dollars.
 pub type Dollars = UpTo<1_000_000>;
 
-/// How far two numbers may lie apart.
+/// A distance between two numbers.
 pub type Distance = UpTo<1_000_000_000>;
 
 impl<const MAX: u32> Eq for UpTo<MAX> {}
@@ -30,7 +30,7 @@ impl<const MAX: u32> Default for UpTo<MAX> {
 }
 
 impl<const MAX: u32> UpTo<MAX> {
-    /// The number, when it is in range.
+    /// Returns the number, if it is in range.
     #[must_use]
     pub fn new(number: f64) -> Option<Self> {
         (0.0..=f64::from(MAX))
@@ -38,13 +38,13 @@ impl<const MAX: u32> UpTo<MAX> {
             .then_some(Self(number))
     }
 
-    /// So many hundredths; as many as there are at most, when that is too many.
+    /// Returns so many hundredths, at most `MAX`.
     #[must_use]
     pub fn hundredths(number: u32) -> Self {
         Self((f64::from(number) / 100.0).min(f64::from(MAX)))
     }
 
-    /// In millionths, rounded up.
+    /// Returns millionths, rounded up.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -55,7 +55,6 @@ impl<const MAX: u32> UpTo<MAX> {
         (self.0 * 1e6).ceil() as u64
     }
 
-    /// The number.
     #[must_use]
     pub const fn get(self) -> f64 {
         self.0
@@ -68,7 +67,7 @@ impl<'de, const MAX: u32> Deserialize<'de> for UpTo<MAX> {
     }
 }
 
-/// Written by hand because its `expecting` is what the person reads.
+/// Visitor, written by hand because the user reads its `expecting`.
 struct InRange<const MAX: u32>;
 
 impl<const MAX: u32> Visitor<'_> for InRange<MAX> {

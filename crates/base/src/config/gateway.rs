@@ -78,31 +78,31 @@ impl Default for Gateway {
 }
 
 impl Gateway {
-    /// Largest body that is read whole, in bytes.
+    /// Returns largest body that is read whole, in bytes.
     #[must_use]
     pub fn max_body_bytes(&self) -> usize {
         usize::try_from(self.max_body_mib.get().saturating_mul(super::MIB)).unwrap_or(usize::MAX)
     }
 
-    /// Memory for all bodies, in KiB.
+    /// Returns memory for all bodies, in KiB.
     #[must_use]
     pub fn max_bodies_kib(&self) -> usize {
         usize::try_from(self.max_bodies_mib.get().saturating_mul(1024)).unwrap_or(usize::MAX)
     }
 
-    /// Time in which a request's head must arrive.
+    /// Returns time in which a request's head must arrive.
     #[must_use]
     pub fn header_timeout(&self) -> Duration {
         Duration::from_secs(self.header_timeout_seconds.get())
     }
 
-    /// Time in which a request's body must arrive.
+    /// Returns time in which a request's body must arrive.
     #[must_use]
     pub fn body_timeout(&self) -> Duration {
         Duration::from_secs(self.body_timeout_seconds.get())
     }
 
-    /// Time in which an upstream must accept a connection.
+    /// Returns time in which an upstream must accept a connection.
     #[must_use]
     pub fn connect_timeout(&self) -> Duration {
         Duration::from_secs(self.connect_timeout_seconds.get())
@@ -144,7 +144,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// As the settings and receipts write it.
+    /// Returns the name in settings and receipts.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Every setting with its type, default, value and origin, read off the published schema. Writes nothing.
+//! Every setting with its type, default, value and origin, based on the published schema. Writes nothing.
 
 use serde_json::Value;
 use toml_edit::{DocumentMut, Item, Key, TableLike};
@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 /// JSON Schema of the settings file, for editors; `cargo xtask codegen` writes it.
 pub const SCHEMA: &str = include_str!("../../../../schemas/config.schema.json");
 
-/// One setting as it stands.
+/// One setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// Section and key, with dots between them.
@@ -19,15 +19,15 @@ pub struct Setting {
     pub kind: String,
     /// The value without a line in any file; null if the key may be missing.
     pub default: Value,
-    /// The value that holds.
+    /// The effective value.
     pub value: Value,
-    /// Where the value comes from.
+    /// Origin of the value.
     pub origin: Origin,
     /// Purpose, for people.
     pub description: String,
 }
 
-/// Where a value comes from.
+/// Origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// No file and no variable sets it.
@@ -40,7 +40,7 @@ pub enum Origin {
     Environment(&'static str),
     /// The last confirmed value: the file's own is ignored until `roleos trust`.
     Confirmed,
-    /// The file is gone, and the hooks were installed with it.
+    /// The file is missing, and the hooks were installed with it.
     Installed,
 }
 
@@ -84,7 +84,7 @@ pub fn list(
     Ok(settings)
 }
 
-/// Finds the value of a key in the settings that hold, down into a setting's own table.
+/// Finds the effective value of a key, including keys inside a setting's table.
 #[must_use]
 pub fn find(settings: &[Setting], key: &str) -> Option<Value> {
     let parts = Key::parse(key).ok()?;
@@ -154,7 +154,8 @@ fn origin(
     }
 }
 
-/// By name: the order of a JSON object depends on what else is compiled, and a page must not.
+/// Returns the properties by name: the order of a JSON object depends on the features of other crates, and a page must
+/// not.
 pub(super) fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let mut properties: Vec<_> = schema
         .get("properties")
@@ -173,7 +174,7 @@ pub(super) fn description(schema: &Value) -> String {
     text.unwrap_or_default().replace('\n', " ")
 }
 
-/// Returns the words that an enumeration accepts.
+/// Returns the values of an enumeration.
 fn words(schema: &Value) -> Vec<&str> {
     let variants = schema.get("oneOf").and_then(Value::as_array);
     let listed = schema.get("enum").and_then(Value::as_array);

@@ -44,7 +44,7 @@ impl Happening {
         ]
     }
 
-    /// As the settings and the messages write it.
+    /// Returns the name in settings and messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

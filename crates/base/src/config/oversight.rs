@@ -175,13 +175,13 @@ impl From<GovernanceMode> for Mode {
     }
 }
 
-/// Which of the further actions are gated.
+/// Further actions that are gated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Extended {
     /// All or none.
     All(bool),
-    /// These.
+    /// The listed ones.
     Named(Vec<String>),
 }
 
@@ -197,7 +197,7 @@ fn gates() -> impl Iterator<Item = std::borrow::Cow<'static, str>> {
     gates.map(|action| action.id)
 }
 
-/// Written by hand because its `expecting` is what the person reads.
+/// Visitor, written by hand because the user reads its `expecting`.
 struct ExtendedReader;
 
 impl<'de> Visitor<'de> for ExtendedReader {
@@ -258,21 +258,21 @@ pub struct Price {
     pub cache_write: Dollars,
 }
 
-/// An amount, kept in millionths of a dollar so that sums are exact.
+/// An amount of money, stored in millionths of a dollar so that sums are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dollars(u64);
 
-/// No model costs more per million tokens.
+/// Highest price per million tokens.
 const MAX_DOLLARS: f64 = 1_000_000.0;
 
 impl Dollars {
-    /// In millionths of a dollar.
+    /// Creates an amount from millionths of a dollar.
     #[must_use]
     pub const fn of_microdollars(amount: u64) -> Self {
         Self(amount)
     }
 
-    /// In millionths of a dollar.
+    /// Returns the amount in millionths of a dollar.
     #[must_use]
     pub const fn microdollars(self) -> u64 {
         self.0
@@ -321,13 +321,13 @@ impl JsonSchema for Dollars {
 }
 
 impl Oversight {
-    /// How long an approval holds.
+    /// Returns the time for which an approval is valid.
     #[must_use]
     pub fn approval_lifetime(&self) -> Duration {
         Duration::from_secs(self.approval_minutes.get().saturating_mul(60))
     }
 
-    /// The gate's settings. Who protects what is added by whoever knows the workspace.
+    /// Returns the gate's settings. The caller adds the protected paths of its workspace.
     #[must_use]
     pub fn policy(&self) -> Policy {
         Policy {
@@ -347,7 +347,7 @@ impl Oversight {
         }
     }
 
-    /// The same with what is protected in this workspace.
+    /// Returns the gate's settings with the protected paths of this workspace.
     #[must_use]
     pub fn policy_in(&self, workspace: &Workspace, environment: &Environment) -> Policy {
         let running = programs::running();
@@ -394,7 +394,7 @@ impl Oversight {
         Catalog::new(&is_on, own.collect(), rules.collect())
     }
 
-    /// Tries the examples of the user's actions; each that is not answered as it should be, with its action.
+    /// Tries the examples of the user's actions; returns those with a wrong result, with their action.
     #[must_use]
     pub fn wrong_examples(&self) -> Vec<(&str, &str)> {
         let catalog = self.catalog();
@@ -407,7 +407,7 @@ impl Oversight {
         examples.collect()
     }
 
-    /// Mode, lists and budgets: the published ones of the mode, with what is set here in their place.
+    /// Returns mode, lists and budgets: the published ones of the mode, overridden by the settings.
     #[must_use]
     pub fn governance(&self) -> Governance {
         let published = Governance::of_mode(self.mode.into());
@@ -433,12 +433,12 @@ impl Oversight {
     }
 }
 
-/// Returns the path with its links followed, or as it is where it does not exist yet.
+/// Resolves the links of a path; returns it unchanged if it does not exist yet.
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Governance as a bundle carries it.
+/// Converts governance for a bundle.
 #[must_use]
 pub fn recorded(governance: &Governance) -> witness::policy::Policy {
     use witness::wire::Mode as Wire;
@@ -476,7 +476,7 @@ mod tests {
             .map_err(|error| error.to_string())
     }
 
-    /// Expects a message that names all of these.
+    /// Asserts that the text is refused with a message that contains all of these.
     fn refused(text: &str, parts: &[&str]) {
         let message = parse(text).unwrap_err();
         for part in parts {

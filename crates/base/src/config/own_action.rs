@@ -67,7 +67,7 @@ impl OwnAction {
         rules
     }
 
-    /// Checks that its rules can be read.
+    /// Checks that its rules can be parsed.
     fn checked(self) -> Result<Self, String> {
         let rules = self.all_rules();
         if rules.is_empty() {
@@ -81,7 +81,7 @@ impl OwnAction {
     }
 }
 
-/// Reads actions whose rules can be read.
+/// Parses actions and checks their rules.
 pub(super) fn own_actions<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<OwnAction>, D::Error> {
@@ -90,7 +90,7 @@ pub(super) fn own_actions<'de, D: Deserializer<'de>>(
     checked.collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 
-/// A name that can stand in a grant: one word, and no path.
+/// Parses a name for a grant: one word, and not a path.
 fn one_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     let bad = text.is_empty() || text.contains(|c: char| c.is_whitespace() || c == '/');

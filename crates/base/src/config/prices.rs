@@ -1,4 +1,4 @@
-//! What one call of a model costs: the one place that knows where the settings keep prices.
+//! The price of a model call: the only code that knows the place of prices in the settings.
 
 use super::Config;
 use super::oversight::{Dollars, Price};
@@ -13,7 +13,7 @@ pub struct CallPrice {
 }
 
 impl CallPrice {
-    /// What a call with so many tokens costs, in US dollars.
+    /// Returns the cost of a call with these tokens, in US dollars.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "tokens of one call")]
     pub fn usd(&self, input_tokens: u64, output_tokens: u64) -> f64 {
@@ -40,7 +40,8 @@ fn usd(amount: Dollars) -> f64 {
 }
 
 impl Config {
-    /// The general model's: the keys of `[fallback.claude]` where one is set, else its entry under `[oversight.prices]`.
+    /// Returns the general model's price: the keys of `[fallback.claude]` if one is set, else its entry under
+    /// `[oversight.prices]`.
     #[must_use]
     pub fn general_price(&self) -> Option<CallPrice> {
         let set = &self.fallback.claude;
@@ -55,8 +56,8 @@ impl Config {
         Some(own)
     }
 
-    /// A model's entry under `[oversight.prices]`, by the first of its names that has one. Without an entry its price is
-    /// not known, which is not the same as none.
+    /// Returns a model's entry under `[oversight.prices]`, by the first of its names that has one. Without an entry its
+    /// price is unknown, which is not the same as free.
     #[must_use]
     pub fn model_price<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Option<CallPrice> {
         let prices = Prices::new(&self.oversight.prices);

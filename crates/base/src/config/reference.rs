@@ -1,5 +1,5 @@
-//! The reference page of all settings, `docs/config.md`, and their JSON Schema. Only the generator of both needs them, so
-//! they are a feature.
+//! The reference page of all settings, `docs/config.md`, and their JSON Schema. Only their generator needs this module,
+//! so it is behind a feature.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::Config;
 use super::listing::{kind, properties};
 use crate::environment::{VARIABLES, Variable};
 
-/// The text of `docs/config.md`: every setting by section, then the environment variables.
+/// Returns the text of `docs/config.md`: every setting by section, then the environment variables.
 #[must_use]
 pub fn reference_markdown() -> String {
     let mut page = format!(
@@ -45,7 +45,7 @@ fn schema() -> Value {
         .to_value()
 }
 
-/// A section and those below it. One that only holds others has no table.
+/// Formats a section and those below it. One that only contains others has no table.
 fn section_markdown(section: &str, shape: &Value) -> String {
     if let Some(entry) = shape
         .get("items")
@@ -96,7 +96,7 @@ fn variables_markdown() -> String {
     text
 }
 
-/// On one line and safe in a table.
+/// Returns the description on one line, safe in a table.
 fn description(schema: &Value) -> String {
     super::listing::description(schema).replace('|', "\\|")
 }

@@ -75,14 +75,14 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// Age at which an exam is taken again, when it ever is.
+    /// Returns the age at which an exam is repeated; `None` if never.
     #[must_use]
     pub fn audit_max_age(&self) -> Option<Duration> {
         let days = self.audit_max_age.get();
         (days > 0).then(|| Duration::from_secs(days * 24 * 3600))
     }
 
-    /// Time after which a verifier's command is stopped.
+    /// Returns the time after which a verifier's command is stopped.
     #[must_use]
     pub fn verifier_time(&self) -> Duration {
         Duration::from_secs(self.verifier_seconds.get())

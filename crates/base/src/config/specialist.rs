@@ -52,7 +52,7 @@ pub struct Specialist {
     pub agreement: BTreeMap<String, Agreement>,
 }
 
-/// Refuses a comparison that has nothing to compare by: every answer would agree, or none could be compared.
+/// Parses comparisons; refuses one without anything to compare: every answer would agree, or none could be compared.
 fn agreements<'de, D: serde::Deserializer<'de>>(
     from: D,
 ) -> Result<BTreeMap<String, Agreement>, D::Error> {
@@ -246,7 +246,7 @@ impl Default for Claude {
 }
 
 impl Claude {
-    /// Time after which an attempt is given up.
+    /// Returns the time after which an attempt is given up.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds.get())

@@ -1,4 +1,4 @@
-//! What a person reads when a settings file is wrong, and what the program gets when it is right.
+//! Messages about wrong settings files, and values of correct ones.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ fn parse(text: &str) -> Result<Config, ConfigError> {
     Config::parse(Path::new("config.toml"), text)
 }
 
-/// Expects `text` to be refused with exactly this line.
+/// Asserts that `text` is refused with exactly this line.
 fn check(text: &str, expected: &str) {
     assert_eq!(parse(text).unwrap_err().to_string(), expected);
 }
@@ -86,7 +86,7 @@ fn broken_toml_names_the_line() {
     assert!(error.hint().contains("TOML"));
 }
 
-/// A workspace of its own, with `content` as its settings file when there is one.
+/// Returns a new workspace, with `content` as its settings file if given.
 fn workspace(content: Option<&[u8]>) -> (tempfile::TempDir, Workspace) {
     let guard = tempfile::tempdir().unwrap();
     let workspace = Workspace::at(guard.path()).unwrap();

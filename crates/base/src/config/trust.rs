@@ -1,7 +1,7 @@
-//! Settings that an unconfirmed file must not decide: those that run programs, weaken the gate or redirect traffic.
+//! Settings that an unconfirmed file must not determine: those that run programs, weaken the gate or redirect traffic.
 //!
-//! Of a file that the user has not confirmed ([`crate::trust`]), a stricter value holds and a weaker one is ignored. Both
-//! are measured against the effective value: that of the last confirmed file, else the default.
+//! In a file that the user has not confirmed ([`crate::trust`]), a stricter value applies and a weaker one is ignored.
+//! Both are measured against the effective value: that of the last confirmed file, else the default.
 
 mod guarded;
 
@@ -13,16 +13,16 @@ use super::Config;
 use crate::trust::{Belief, Doubt, Kind, Trust};
 use crate::workspace::Workspace;
 
-/// Why a setting needs confirmation.
+/// Reason why a setting needs confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// It lets more happen.
+    /// It allows more.
     WeakensTheGate,
-    /// It changes files without asking.
+    /// It changes files without a question.
     ChangesFiles,
     /// It runs a program, or sends inputs somewhere.
     RunsOrRedirects,
-    /// It writes down what people and agents say.
+    /// It stores texts of people and agents.
     KeepsInputs,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// A setting that was ignored.
+/// An ignored setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignored {
     /// The key with its section.
@@ -54,7 +54,7 @@ pub fn weaker(config: &Config, base: &Config) -> Vec<(&'static str, Why)> {
     restrain(&mut config.clone(), base)
 }
 
-/// Puts the values of `base` in the place of weaker ones, and returns which those were.
+/// Replaces weaker values by those of `base`, and returns their keys.
 fn restrain(config: &mut Config, base: &Config) -> Vec<(&'static str, Why)> {
     let mut found = Vec::new();
     for &Guarded {
@@ -72,7 +72,7 @@ fn restrain(config: &mut Config, base: &Config) -> Vec<(&'static str, Why)> {
     found
 }
 
-/// Ignores what the settings file weakens, unless the user confirmed it.
+/// Ignores weaker values of the settings file, unless the user confirmed it.
 pub(super) fn ignore_unconfirmed(
     config: &mut Config,
     workspace: &Workspace,
@@ -103,7 +103,7 @@ mod tests {
     use super::super::oversight::GovernanceMode;
     use super::*;
 
-    /// Settings that any file may decide: they have nothing to do with the gate.
+    /// Settings that any file may determine: they do not affect the gate.
     const HARMLESS: &[&str] = &[
         "gateway.body_timeout_seconds",
         "gateway.connect_timeout_seconds",

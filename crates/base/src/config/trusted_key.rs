@@ -11,7 +11,6 @@ use witness::key::PublicKey;
 pub struct TrustedKey(PublicKey);
 
 impl TrustedKey {
-    /// Returns the key.
     #[must_use]
     pub fn key(&self) -> PublicKey {
         self.0
@@ -32,7 +31,7 @@ impl TryFrom<String> for TrustedKey {
     }
 }
 
-// Written by hand because the key has none.
+// Written by hand because the key has no schema.
 #[cfg(any(test, feature = "reference"))]
 impl JsonSchema for TrustedKey {
     fn schema_name() -> std::borrow::Cow<'static, str> {

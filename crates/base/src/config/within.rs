@@ -1,4 +1,4 @@
-//! A whole number that is known to lie in its range, as a type.
+//! Type of a whole number within a range.
 //!
 //! The range is part of the error message and of the schema, so it is written once. No setting is named here.
 
@@ -15,27 +15,26 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct Within<const MIN: u64, const MAX: u64>(u64);
 
 impl<const MIN: u64, const MAX: u64> Within<MIN, MAX> {
-    /// The number `N`; one out of range does not compile.
+    /// Returns the number `N`; one out of range does not compile.
     #[must_use]
     pub const fn of<const N: u64>() -> Self {
         const { assert!(MIN <= N && N <= MAX) };
         Self(N)
     }
 
-    /// The number `number`, when it is in range.
+    /// Returns the number, if it is in range.
     #[must_use]
     pub fn new(number: u64) -> Option<Self> {
         (MIN..=MAX).contains(&number).then_some(Self(number))
     }
 
-    /// The number.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
-/// Zero, where the range begins there.
+/// Zero, for ranges that begin there.
 impl<const MAX: u64> Default for Within<0, MAX> {
     fn default() -> Self {
         Self(0)
@@ -48,7 +47,7 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Within<MIN, MAX> 
     }
 }
 
-/// Written by hand because its `expecting` is what the person reads: the range, not a Rust type.
+/// Visitor, written by hand because the user reads its `expecting`: the range, not a Rust type.
 struct InRange<const MIN: u64, const MAX: u64>;
 
 impl<const MIN: u64, const MAX: u64> Visitor<'_> for InRange<MIN, MAX> {

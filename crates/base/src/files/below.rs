@@ -1,4 +1,4 @@
-//! Changes to files whose folders may have been exchanged: no link below a given folder is followed.
+//! Changes files whose folders may have been replaced: no link below a given folder is followed.
 
 use std::ffi::OsString;
 use std::fs::Permissions;
@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use super::place::Place;
 use super::{Action, FileError, parent, prepare_at};
 
-/// Replaces a file in one step, with exactly these permissions. Missing folders below `base` are made.
+/// Replaces a file atomically, with exactly these permissions. Missing folders below `base` are created.
 ///
 /// # Errors
 /// A link is in the way, or the new file cannot be written; the old one is then untouched.
@@ -53,10 +53,10 @@ pub fn remove(base: &Path, path: &Path) -> Result<Option<PathBuf>, FileError> {
     }
 }
 
-/// Makes a link to `target`.
+/// Creates a link to `target`.
 ///
 /// # Errors
-/// A link is in the way, or there is something at `path`.
+/// A link is in the way, or `path` exists.
 pub fn link(base: &Path, path: &Path, target: &Path) -> Result<(), FileError> {
     let made = Place::below(base, path).and_then(|place| place.make_link(target));
     made.map_err(|source| FileError::new(Action::Write, path, source))

@@ -1,26 +1,25 @@
-//! A file operation that failed: what was attempted, with which file, and the system's answer.
+//! A failed file operation: the action, the file, and the system's error.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use super::is_link;
 
-/// What was attempted with a file.
+/// Attempted action on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Look at it; nothing changes.
+    /// Read it, without changes.
     Read,
     /// Replace it.
     Write,
-    /// Add to its end.
+    /// Append to it.
     Append,
-    /// Give it its final name.
+    /// Rename it to its final name.
     Name,
-    /// Make a directory.
+    /// Create a directory.
     MakeDirectory,
-    /// Keep others out.
     Lock,
-    /// Complete what is recorded already.
+    /// Complete a recorded operation.
     Finish,
 }
 
@@ -38,20 +37,19 @@ impl fmt::Display for Action {
     }
 }
 
-/// A file operation that failed, with the file.
+/// A failed file operation, with the file.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} `{}`", path.display())]
 pub struct FileError {
-    /// What was attempted.
+    /// The attempted action.
     pub action: Action,
-    /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 
 impl FileError {
-    /// Names the operation and the file.
+    /// Creates the error of an action on a file.
     pub fn new(action: Action, path: &Path, source: io::Error) -> Self {
         Self {
             action,
@@ -60,7 +58,7 @@ impl FileError {
         }
     }
 
-    /// Marks a failure behind the point from which the operation counts as done.
+    /// Marks a failure after the point at which the operation counts as done.
     #[must_use]
     pub fn unfinished(self) -> Self {
         Self {

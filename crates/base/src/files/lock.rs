@@ -1,4 +1,5 @@
-//! Locks between processes. A lock file is the owner's alone, because `flock` needs no more than the right to read it.
+//! Locks between processes. A lock file is accessible only to its owner, because `flock` needs only the right to read
+//! it.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -15,26 +16,26 @@ use rustix::process::geteuid;
 use super::place::Place;
 use super::{Action, FileError, Privacy, make_directory, parent};
 
-/// How long this process waits for a lock, in milliseconds.
+/// Time that this process waits for a lock, in milliseconds.
 static PATIENCE_MS: AtomicU64 = AtomicU64::new(10_000);
 
-/// For a lock that is held while much is read or written.
+/// Time to wait for a lock that is held during long reads or writes.
 const LONG: Duration = Duration::from_secs(600);
 
-/// Limits how long this process waits for a lock that is usually held for a moment.
+/// Limits how long this process waits for a lock that is usually held only briefly.
 pub fn wait_at_most(patience: Duration) {
     let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
     PATIENCE_MS.store(patience, Ordering::Relaxed);
 }
 
-/// Keeps other processes out until it is dropped; a process that dies lets go of it.
+/// A lock that blocks other processes until it is dropped, or until this process ends.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Waits for the lock file at `path`, which is made when missing and never removed.
+    /// Waits for the lock file at `path`, which is created if missing and never removed.
     ///
     /// # Errors
     /// The lock file cannot be opened, or another process holds it for too long.
@@ -42,7 +43,7 @@ impl Lock {
         Self::take_within(path, patience())
     }
 
-    /// Waits up to ten minutes, for a lock under which long work is done.
+    /// Waits up to ten minutes, for a lock that is held during long work.
     ///
     /// # Errors
     /// The lock file cannot be opened, or another process holds it for longer.
@@ -57,7 +58,7 @@ impl Lock {
             .map_err(|source| FileError::new(Action::Lock, path, source))
     }
 
-    /// Waits for the lock beside a file, `<name>.lock`; its folder is made when missing.
+    /// Waits for the lock beside a file, `<name>.lock`; its folder is created if missing.
     ///
     /// # Errors
     /// The lock file cannot be opened, or another process holds it for too long.
@@ -72,7 +73,7 @@ impl Lock {
         })
     }
 
-    /// Waits until no process holds the lock at `path`, and lets others read but not write. Changes nothing on disk.
+    /// Waits until no process holds the lock at `path`, and blocks writers but not readers. Changes nothing on disk.
     ///
     /// # Errors
     /// There is no such lock file, or another process holds it for too long.
@@ -84,7 +85,7 @@ impl Lock {
     }
 }
 
-/// Opens a lock file, made when missing and closed to others.
+/// Opens a lock file, created if missing and closed to other users.
 pub fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE;
     let file = Place::of(path)?.open_regular(flags, 0o600)?;
@@ -95,7 +96,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Waits for the lock of an open file, as long as this process waits for any.
+/// Waits for the lock of an open file, with this process's time limit.
 pub fn lock(file: File) -> io::Result<File> {
     wait(file, Kind::Alone, patience())
 }
@@ -110,8 +111,8 @@ enum Kind {
     Shared,
 }
 
-/// The system has no call that waits for so long and no longer; polling would let a crowd starve one of its members. So
-/// a thread waits, and if the time runs out the file stays with it and is closed as soon as it has the lock.
+/// Waits with a time limit. The system has no such call, and polling could starve one of many waiters. So a thread
+/// waits, and after the limit it keeps the file and closes it as soon as it has the lock.
 fn wait(file: File, kind: Kind, patience: Duration) -> io::Result<File> {
     let tried = match kind {
         Kind::Alone => file.try_lock(),
@@ -154,7 +155,8 @@ fn held(facts: &Metadata, patience: Duration) -> String {
     format!("held by {by} for more than {} seconds", patience.as_secs())
 }
 
-/// Returns the process that holds the lock of a file. The device is not compared: layered file systems show another one.
+/// Returns the process that holds the lock of a file. The device is not compared: layered file systems report another
+/// one.
 fn holder(inode: u64) -> Option<u32> {
     let locks = fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {

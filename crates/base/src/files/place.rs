@@ -1,9 +1,9 @@
 //! Resolves paths so that no symbolic link below `.role-os/` or `.claude/role-os/` is followed.
 //!
-//! A link in these folders can come with a clone or an archive. Following it would let its author choose which of the
-//! user's files is read, appended to or replaced. From the folder's own name on, every component is opened by itself
-//! with `O_NOFOLLOW`, and operations go through the open folder, so that a link that appears meanwhile is not followed
-//! either. Other paths, the workspace's root included, are resolved as the system does.
+//! A link in these folders can come with a clone or an archive. Following it would let its author select a file of the
+//! user to read, append to or replace. From the folder's own name on, every component is opened separately with
+//! `O_NOFOLLOW`, and operations go through the open folder, so that a link that appears meanwhile is not followed
+//! either. Other paths, the workspace's root included, are resolved by the system.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, ReadDir};
@@ -51,14 +51,14 @@ impl Place {
         Self::walk(&above, &below, path)
     }
 
-    /// Opens the folder that holds `path`. No link below `base` is followed, whatever the folders are called.
+    /// Opens the folder that holds `path`. No link below `base` is followed, for any folder names.
     pub(super) fn below(base: &Path, path: &Path) -> io::Result<Self> {
         let below = path.strip_prefix(base).map_err(io::Error::other)?;
         let parts: Vec<&OsStr> = below.components().map(Component::as_os_str).collect();
         Self::walk(base, &parts, path)
     }
 
-    /// Opens one folder after the other from `above` on.
+    /// Opens one folder after the other, starting at `above`.
     fn walk(above: &Path, below: &[&OsStr], path: &Path) -> io::Result<Self> {
         let Some((name, folders)) = below.split_last() else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -113,7 +113,7 @@ impl Place {
             .map_err(|error| self.explain(error))
     }
 
-    /// Opens a regular file. Anything else would swallow what is written, or be waited for.
+    /// Opens a regular file. Any other kind could swallow writes, or block.
     pub(super) fn open_regular(&self, flags: OFlags, mode: u32) -> io::Result<File> {
         let other = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
         match self.open(flags | OFlags::NONBLOCK, mode) {
@@ -146,7 +146,7 @@ impl Place {
         Ok(())
     }
 
-    /// Makes a link that leads to `target`.
+    /// Creates a link to `target`.
     pub(super) fn make_link(&self, target: &Path) -> io::Result<()> {
         symlinkat(target, self.folder(), &self.name)?;
         Ok(())
@@ -164,7 +164,7 @@ impl Place {
         Ok(())
     }
 
-    /// Makes names in the folder durable.
+    /// Makes the names in the folder durable.
     pub(super) fn sync_folder(&self) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = match &self.folder {
@@ -182,7 +182,7 @@ impl Place {
     }
 }
 
-/// Names the link, if one is the reason.
+/// Names the link in the error, if a link is the reason.
 fn explain(folder: BorrowedFd<'_>, name: &OsStr, path: &Path, error: Errno) -> io::Error {
     let facts = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     let is_link = facts.is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode).is_symlink());
@@ -192,7 +192,7 @@ fn explain(folder: BorrowedFd<'_>, name: &OsStr, path: &Path, error: Errno) -> i
     }
 }
 
-/// Splits a path before the folder from which on no link is followed. The first one counts.
+/// Splits a path before the first guarded folder, below which no link is followed.
 fn split(path: &Path) -> Option<(PathBuf, Vec<&OsStr>)> {
     let parts: Vec<Component<'_>> = path.components().collect();
     let is_guarded = |at: usize| {
@@ -220,15 +220,15 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a file or folder to look at it or change its owner. A link is opened itself.
+/// Opens a file or folder to read its metadata or change its owner. A link itself is opened.
 ///
 /// # Errors
-/// There is none, or a link is in the way of its folder.
+/// It does not exist, or a link is in the way of its folder.
 pub(crate) fn open_itself(path: &Path) -> io::Result<File> {
     Place::of(path)?.open(OFlags::PATH | OFlags::NOFOLLOW, 0)
 }
 
-/// Opens a log for reading and appending; a new one is for the owner alone.
+/// Opens a log for reading and appending; a new one is only for the owner.
 ///
 /// # Errors
 /// The file cannot be opened, or is not a regular file.
@@ -236,18 +236,18 @@ pub fn open_log(path: &Path) -> io::Result<File> {
     Place::of(path)?.open_regular(OFlags::RDWR | OFlags::APPEND | OFlags::CREATE, 0o600)
 }
 
-/// Returns the facts of a file.
+/// Returns the metadata of a file.
 ///
 /// # Errors
-/// There is none, or a link is in the way.
+/// It does not exist, or a link is in the way.
 pub fn metadata(path: &Path) -> io::Result<Metadata> {
     Place::of(path)?.metadata()
 }
 
-/// Lists a folder. Only its names are to be trusted: open them through this module.
+/// Lists a folder. Only the names may be used: open them through this module.
 ///
 /// # Errors
-/// There is none, or a link is in the way.
+/// It does not exist, or a link is in the way.
 pub fn read_dir(path: &Path) -> io::Result<ReadDir> {
     metadata(path)?;
     fs::read_dir(path)
@@ -256,12 +256,12 @@ pub fn read_dir(path: &Path) -> io::Result<ReadDir> {
 /// Removes a file, or a link itself.
 ///
 /// # Errors
-/// There is none, or a link is in the way of its folder.
+/// It does not exist, or a link is in the way of its folder.
 pub fn remove_file(path: &Path) -> io::Result<()> {
     Place::of(path)?.remove()
 }
 
-/// Gives a file another name.
+/// Renames a file.
 ///
 /// # Errors
 /// It cannot be renamed, or a link is in the way of a folder.

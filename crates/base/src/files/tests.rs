@@ -1,4 +1,4 @@
-//! What is read of the end of a log.
+//! Tests of reading the end of a log.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn a_tail_has_every_line_that_begins_in_it() {
     ] {
         check(lines, length, expected);
     }
-    // A torn last line stays what it is.
+    // A torn last line stays torn.
     check("a\nbc", 1, "");
     check("a\nbc", 2, "bc");
     check("a\nbc", 3, "bc");
@@ -130,7 +130,7 @@ fn a_lock_that_is_held_is_not_waited_for_without_end() {
     assert!(error.source.to_string().contains(&by), "{error:?}");
     assert!(Lock::share(&path).is_err());
     drop(held);
-    // The one that gave up lets go of what it waited for.
+    // The waiter that gave up releases its lock.
     wait_at_most(std::time::Duration::from_secs(10));
     drop(Lock::take(&path).unwrap());
     Lock::share(&path).unwrap();

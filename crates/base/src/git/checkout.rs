@@ -1,4 +1,4 @@
-//! A checkout of one commit in a repository of its own, for running tests again.
+//! A checkout of one commit in a separate repository, for running tests again.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -12,10 +12,10 @@ use crate::repository::Location;
 /// Longest list of shallow commits that is copied.
 const MAX_SHALLOW: u64 = 64 * 1024 * 1024;
 
-/// A checkout of one commit in a directory of its own, removed when dropped.
+/// A checkout of one commit in a separate directory, removed when dropped.
 ///
 /// It is a repository that borrows the objects and copies the refs of the other one. It has none of its settings, so
-/// the checkout runs no filter and no hook, and a test that commits or tags leaves the user's repository alone.
+/// the checkout runs no filter and no hook, and a test that commits or tags does not change the user's repository.
 #[derive(Debug)]
 pub struct Checkout {
     directory: tempfile::TempDir,
@@ -53,7 +53,7 @@ impl Checkout {
         self.directory.path().join("tree")
     }
 
-    /// Applies a unified diff. An empty one changes nothing.
+    /// Applies a unified diff. An empty diff changes nothing.
     ///
     /// # Errors
     /// The diff does not apply.
@@ -76,7 +76,7 @@ impl Checkout {
         fs::create_dir_all(git_dir.join("objects/info"))?;
         fs::create_dir_all(git_dir.join("refs"))?;
         let put = |name: &str, bytes: &[u8]| File::create(git_dir.join(name))?.write_all(bytes);
-        // Refs are copied as files, whatever they are stored in there.
+        // Refs are copied as files, for any ref storage of the repository.
         let format: String = settings
             .format_lines()
             .lines()

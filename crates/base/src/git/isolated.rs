@@ -2,10 +2,10 @@
 //!
 //! `.git/config` can name a program under dozens of keys, and every release of git adds more. Overriding the known ones
 //! leaves the next one open, and a library would be a second implementation of git's index, ignore and attribute rules
-//! beside the one that the user runs. So our git runs with a directory that holds a configuration written here, and links
-//! to the objects and refs of the repository.
-//! There are no hooks, drivers, helpers or remotes to find. The few values that describe the repository itself (object
-//! format, line ends, ignore rules) are read as data and checked before they are copied.
+//! beside the user's git. So our git runs with a directory that contains a configuration written here, and links to the
+//! objects and refs of the repository. There are no hooks, drivers, helpers or remotes to find. The few values that
+//! describe the repository itself (object format, line ends, ignore rules) are read as data and checked before they are
+//! copied.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -22,7 +22,7 @@ const MAX_COPY: u64 = 4 * 1024 * 1024;
 /// Attributes under which a file is stored and checked out byte for byte. `info/attributes` wins over every other file.
 const BYTES: &str = "* -text !eol !crlf !ident !filter !working-tree-encoding !diff !merge\n";
 
-/// Settings that hold whatever the repository says. Nothing here starts a program.
+/// Settings that apply regardless of the repository. None of them starts a program.
 const FIXED: &str = "\
 [core]
 \tbare = false
@@ -46,7 +46,7 @@ const FIXED: &str = "\
 \taddEmbeddedRepo = false
 ";
 
-/// How git treats the bytes of a file.
+/// Treatment of a file's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// As a commit of the user would store them: git's built-in conversions of line ends and encodings apply.
@@ -86,7 +86,7 @@ impl Isolated {
         self.directory.path().join("own")
     }
 
-    /// Returns the patterns of ignored files that stand outside of the working tree: the user's and the clone's.
+    /// Returns the patterns of ignored files from outside the working tree: the user's and the clone's.
     pub(super) fn ignore_patterns(&self) -> io::Result<Vec<u8>> {
         fs::read(self.directory.path().join("common/info/exclude"))
     }
@@ -147,7 +147,7 @@ impl Isolated {
     }
 }
 
-/// Returns the content of a plain file, or nothing.
+/// Returns the content of a plain file; empty if there is none.
 fn copy_of(path: Option<&Path>) -> Vec<u8> {
     path.and_then(|path| files::read(path, MAX_COPY).ok())
         .unwrap_or_default()

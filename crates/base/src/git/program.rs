@@ -1,4 +1,4 @@
-//! Starts the `git` program with an environment in which only our own settings count.
+//! Starts the `git` program with an environment in which only our settings count.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::thread;
 use super::{MAX_MESSAGE, Printed};
 use crate::environment;
 
-/// Variables for every call. git asks no question and fetches nothing under them.
+/// Variables for every call, so that git asks no questions and fetches nothing.
 const FIXED: [(&str, &str); 5] = [
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
@@ -17,7 +17,7 @@ const FIXED: [(&str, &str); 5] = [
     ("GIT_ATTR_NOSYSTEM", "1"),
 ];
 
-/// Returns git in `directory`, without the variables by which the caller's own git is set.
+/// Returns git in `directory`, without the variables that configure the caller's git.
 pub(super) fn command(directory: &Path) -> Command {
     let mut command = Command::new("git");
     for name in environment::git_variables() {
@@ -33,7 +33,7 @@ pub(super) fn command(directory: &Path) -> Command {
     command
 }
 
-/// Runs git, feeds it `input` and keeps the first `limit` bytes that it prints.
+/// Runs git, writes `input` to it and keeps the first `limit` bytes of its output.
 pub(super) fn feed(
     command: &mut Command,
     input: &[u8],
@@ -48,7 +48,7 @@ pub(super) fn feed(
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
         thread::Builder::new().spawn_scoped(scope, move || {
-            // A git that stops reading early says why by its exit code.
+            // If git stops reading early, its exit code shows the reason.
             stdin.map(|mut stdin| stdin.write_all(input));
         })?;
         let message = thread::Builder::new().spawn_scoped(scope, move || {

@@ -1,7 +1,7 @@
-//! The values of a repository's configuration that our own git needs, read as data.
+//! The values of a repository's configuration that our git needs, read as data.
 //!
-//! `git config` prints configuration and starts nothing. A value is copied only when it is one of those that git
-//! documents, so nothing of the repository's own can reach the private configuration as text.
+//! `git config` prints configuration and starts nothing. A value is copied only if git documents it, so no other text
+//! of the repository can reach the private configuration.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use super::program;
 use super::{GitError, trimmed};
 use crate::environment;
 
-/// Keys that are read, in the spelling in which git prints them.
+/// Keys that are read, in git's output spelling.
 const KEYS: &str = "^(core\\.(repositoryformatversion|autocrlf|eol|filemode|symlinks|ignorecase|precomposeunicode|excludesfile|hookspath)|extensions\\.(objectformat|refstorage)|user\\.name)$";
 
-/// The configuration of a repository, as far as it is data.
+/// The data in a repository's configuration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     values: BTreeMap<String, String>,
-    /// The file of the user's own ignore patterns.
+    /// The user's own file of ignore patterns.
     pub(super) excludes_file: Option<PathBuf>,
 }
 
@@ -45,7 +45,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Reads the configuration of the repository at `git_dir` alone, which need not have any.
+    /// Reads only the configuration of the repository at `git_dir`, which need not have any.
     ///
     /// # Errors
     /// git cannot read it.
@@ -66,7 +66,7 @@ impl Settings {
     fn values(command: &mut std::process::Command) -> Result<BTreeMap<String, String>, GitError> {
         let fail = |message: &str| GitError::new("config --get-regexp", message);
         let output = command.output().map_err(|error| fail(&error.to_string()))?;
-        // 1 is the answer when no key matches.
+        // Exit code 1 means that no key matches.
         if !output.status.success() && output.status.code() != Some(1) {
             return Err(fail(&trimmed(&output.stderr)));
         }
@@ -82,7 +82,7 @@ impl Settings {
         Ok(values)
     }
 
-    /// Returns a value as it is.
+    /// Returns a value.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(String::as_str)
     }
@@ -96,7 +96,7 @@ impl Settings {
         }
     }
 
-    /// Returns the lines that say how objects and refs are stored, and how the file system compares names.
+    /// Returns the lines about the storage of objects and refs, and about name comparison in the file system.
     pub(super) fn format_lines(&self) -> String {
         let mut lines = String::from("[core]\n");
         let version = self.one_of("core.repositoryformatversion", &["0", "1"]);
@@ -121,7 +121,7 @@ impl Settings {
         lines
     }
 
-    /// Returns the lines that decide how git's built-in conversions read a file.
+    /// Returns the lines that determine git's built-in conversions of a file.
     pub(super) fn content_lines(&self) -> String {
         let mut lines = String::from("[core]\n");
         for key in ["filemode", "symlinks"] {

@@ -1,4 +1,4 @@
-//! git as a user runs it, for tests: with the repository's own configuration.
+//! Runs git for tests like a user: with the repository's own configuration.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -16,7 +16,7 @@ pub fn output(directory: &Path, arguments: &[&str]) -> Output {
     output.unwrap()
 }
 
-/// Runs git in `directory`, expects success and returns what it printed, without the last line end.
+/// Runs git in `directory`, asserts success and returns the output, without the last line end.
 #[track_caller]
 pub fn git(directory: &Path, arguments: &[&str]) -> String {
     let output = output(directory, arguments);

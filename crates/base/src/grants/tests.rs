@@ -1,4 +1,4 @@
-//! The file of grants: changed one entry at a time, with everything else kept.
+//! Tests of the grants file: one entry changes at a time, and everything else is kept.
 
 use std::fs;
 

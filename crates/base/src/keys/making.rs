@@ -1,7 +1,7 @@
-//! Making keys: one, those that are missing, or a new set in the place of the old one.
+//! Creates keys: one, the missing ones, or a new set in the place of the old one.
 //!
-//! A new set is written down as a whole before the first of its keys gets its file. What a crash leaves of it is finished
-//! by the next rotation, so that one that was interrupted and repeated makes one set and not two.
+//! A new set is recorded as a whole before the first of its keys gets its file. The next rotation finishes an
+//! interrupted one, so that repeating it creates one set and not two.
 
 use std::path::{Path, PathBuf};
 
@@ -16,18 +16,18 @@ use crate::sealed_files;
 use crate::trust;
 use crate::workspace::Workspace;
 
-/// The set that is being made, beside the keys.
+/// File of the set in creation, beside the keys.
 const ROTATION: &str = ".rotation";
-/// A set has two keys.
+/// Largest record of a set, which has two keys.
 const MAX_ROTATION: u64 = 2 * super::MAX_KEY_FILE;
 
-/// A set of keys that have no files yet.
+/// A set of keys without files.
 #[derive(Serialize, Deserialize)]
 struct Rotation {
     keys: Vec<KeyFile>,
 }
 
-/// Makes a key of 32 random bytes; from then on it signs, and the older ones still verify.
+/// Creates a key of 32 random bytes; from then on it signs, and the older ones still verify.
 ///
 /// # Errors
 /// There is no randomness, or the file cannot be written.
@@ -36,10 +36,10 @@ pub fn create(workspace: &Workspace, algorithm: Algorithm) -> Result<KeyInfo, Ke
     place(workspace, &random(algorithm)?)
 }
 
-/// Makes the keys that are missing, and says which those were. Two processes that start together make them once.
+/// Creates the missing keys, and returns their algorithms. Two concurrent processes create them once.
 ///
 /// # Errors
-/// A key cannot be read or made.
+/// A key cannot be read or created.
 pub fn create_missing(workspace: &Workspace) -> Result<(KeyStore, Vec<Algorithm>), KeyError> {
     let store = KeyStore::open(workspace)?;
     if store.missing().is_empty() {
@@ -53,10 +53,10 @@ pub fn create_missing(workspace: &Workspace) -> Result<(KeyStore, Vec<Algorithm>
     Ok((KeyStore::open(workspace)?, missing))
 }
 
-/// Makes a new set of keys; the old ones still verify. A set that was interrupted is finished instead.
+/// Creates a new set of keys; the old ones still verify. An interrupted set is finished instead.
 ///
 /// # Errors
-/// There is no randomness, or a file cannot be written. [`KeyError::Unfinished`] means that the new set is written down,
+/// There is no randomness, or a file cannot be written. [`KeyError::Unfinished`] means that the new set is recorded,
 /// and that the next rotation finishes it.
 pub fn rotate(workspace: &Workspace, algorithms: &[Algorithm]) -> Result<Vec<KeyInfo>, KeyError> {
     let _alone = lock(workspace)?;
@@ -86,7 +86,7 @@ fn finish(
     Ok(made)
 }
 
-/// The set that a crash left; one that cannot be read was never whole, and nothing of it has a file.
+/// Returns an interrupted set; an unreadable record was never complete, and no key of it has a file.
 fn interrupted(path: &Path) -> Result<Option<Rotation>, KeyError> {
     match files::read(path, MAX_ROTATION) {
         Ok(bytes) => Ok(serde_json::from_slice(&Zeroizing::new(bytes)).ok()),
@@ -101,7 +101,7 @@ fn lock(workspace: &Workspace) -> Result<Lock, KeyError> {
     Ok(Lock::take(&directory.join(".lock"))?)
 }
 
-/// A key that has no file.
+/// Creates a random key without a file.
 fn random(algorithm: Algorithm) -> Result<KeyFile, KeyError> {
     let mut secret = Zeroizing::new([0_u8; 32]);
     getrandom::fill(secret.as_mut_slice())
@@ -119,7 +119,7 @@ fn random(algorithm: Algorithm) -> Result<KeyFile, KeyError> {
     })
 }
 
-/// Gives a key its files; those that it has are written again.
+/// Writes the files of a key, also existing ones.
 fn place(workspace: &Workspace, file: &KeyFile) -> Result<KeyInfo, KeyError> {
     let directory = &workspace.keys_dir();
     let (id, public) = halves(directory, file)?;
@@ -144,7 +144,7 @@ fn place(workspace: &Workspace, file: &KeyFile) -> Result<KeyInfo, KeyError> {
     })
 }
 
-/// The name of a key, by its secret and not by its file, and its public half.
+/// Returns the id of a key, from its secret and not from its file, and its public half.
 fn halves(
     directory: &Path,
     file: &KeyFile,
@@ -161,7 +161,7 @@ fn halves(
     Ok((public.id(), Some(public)))
 }
 
-/// The directory of the keys: closed to others, and ignored by git, so that `git add` takes no secret along.
+/// Creates the directory of the keys: closed to other users, and ignored by git, so that `git add` adds no secret.
 pub fn make_home(directory: &Path) -> Result<(), FileError> {
     files::make_directory(directory, Privacy::Secret)?;
     let ignore = directory.join(".gitignore");

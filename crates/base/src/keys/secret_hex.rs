@@ -1,4 +1,4 @@
-//! A secret as hexadecimal text, wiped on both sides.
+//! Serialises a secret as hexadecimal digits, wiped on both sides.
 use serde::{Deserialize, Deserializer, Serializer};
 use zeroize::Zeroizing;
 

@@ -1,4 +1,4 @@
-//! What a session believes after something changed: a person's changes, uses, and everybody else's.
+//! Validity of pins after changes: those of a person, uses, and those of other programs.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn scene() -> Scene {
 impl Scene {
     fn pin(&self) -> Pin {
         let pin = pin(&self.workspace, &Environment::default());
-        // The journal keeps it as text.
+        // The journal stores it as text.
         let text = serde_json::to_string(&pin).unwrap();
         assert_eq!(serde_json::from_str::<Pin>(&text).unwrap(), pin);
         pin
@@ -207,7 +207,7 @@ fn a_receipt_of_an_earlier_state_cannot_be_played_again() {
     let old = lines.lines().last().unwrap();
     grants::revoke(&scene.workspace, "git:push", &scene.key).unwrap();
     let pin = scene.pin();
-    // Somebody puts the old file back and appends its receipt, which begins where the present state is.
+    // An attacker restores the old file and appends its receipt, which begins at the present state.
     scene.write(&scene.workspace.grants_path(), &granted);
     files::append(&path, format!("{old}\n").as_bytes()).unwrap();
     assert!(!scene.holds(&pin));

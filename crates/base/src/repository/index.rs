@@ -1,23 +1,24 @@
-//! Whether git tracks a file, from the names in the repository's index. Whatever is not understood counts as tracked.
+//! Determines if git tracks a file, from the names in the repository's index. Anything that cannot be parsed counts as
+//! tracked.
 //!
-//! The format is git's `index-format`, versions 2 to 4. Only names are read; nothing is allocated by a number that the
-//! file states.
+//! The format is git's `index-format`, versions 2 to 4. Only names are read; nothing is allocated by a number in the
+//! file.
 
 use std::path::Path;
 
 use super::Location;
 use crate::files;
 
-/// A larger index is not read.
+/// Largest index that is read.
 const MAX_INDEX: u64 = 512 * 1024 * 1024;
-/// Longest name that is followed.
+/// Longest name that is read.
 const MAX_NAME: usize = 64 * 1024;
-/// Times, device, inode, mode, owner and size: what stands before the name's hash.
+/// Length of the fields before the object's hash: times, device, inode, mode, owner and size.
 const STAT: usize = 40;
 const FLAG_EXTENDED: u16 = 0x4000;
 const TREE: u32 = 0o040_000;
 
-/// Whether `path` came with the repository. Outside of any, or with no index, it did not.
+/// Returns `true` if `path` came with the repository. Without a repository or an index, it did not.
 #[must_use]
 pub fn is_tracked(path: &Path) -> bool {
     let by_name = path.parent().is_some_and(|folder| {
@@ -64,7 +65,7 @@ fn real_relative(top: &Path, path: &Path) -> Option<String> {
     relative(top, &folder.join(path.file_name()?))
 }
 
-/// Whether an index names `wanted`, or something above it; `None` when it is not understood.
+/// Returns `true` if an index contains `wanted`, or a path above it; `None` if it cannot be parsed.
 #[must_use]
 pub fn holds(index: &[u8], wanted: &str) -> Option<bool> {
     let mut input = index;
@@ -76,7 +77,7 @@ pub fn holds(index: &[u8], wanted: &str) -> Option<bool> {
         return None;
     }
     let count = number(take(&mut input, 4)?)?;
-    // Hashes have 20 bytes, or 32 in a repository of SHA-256; with the wrong length the names do not come out right.
+    // Hashes have 20 bytes, or 32 in a SHA-256 repository; with the wrong length the names are garbled.
     [20, 32]
         .into_iter()
         .find_map(|hash| is_named(input, version, count, hash, wanted.as_bytes()))
@@ -102,7 +103,7 @@ fn is_named(
     Some(found || extensions(input, hash)?)
 }
 
-/// A split index keeps its names elsewhere.
+/// Skips extensions; `None` for a split index, whose names are elsewhere.
 fn extensions(mut input: &[u8], hash: usize) -> Option<bool> {
     while input.len() > hash {
         let kind = take(&mut input, 4)?;
@@ -118,19 +119,19 @@ fn extensions(mut input: &[u8], hash: usize) -> Option<bool> {
 /// One entry of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Relative to the top of the working tree.
+    /// Path relative to the top of the working tree.
     pub path: String,
     /// Kind of file and permissions.
     pub mode: u32,
-    /// Its content.
+    /// Object id of its content.
     pub id: Vec<u8>,
-    /// When the file was changed, as git saw it last: seconds and their billionths.
+    /// Modification time of the file when git last saw it: seconds and nanoseconds.
     pub modified: (u32, u32),
     /// The lower bits of its size.
     pub size: u32,
 }
 
-/// Returns every entry; `None` when the index is not understood or has its names elsewhere.
+/// Returns every entry; `None` if the index cannot be parsed or is split.
 #[must_use]
 pub fn entries(index: &[u8]) -> Option<Vec<Entry>> {
     let mut input = index;
@@ -155,7 +156,7 @@ pub fn entries(index: &[u8]) -> Option<Vec<Entry>> {
     extensions(input, 20).map(|_| all)
 }
 
-/// Reads one entry, leaves its name in `name`, and returns what git saw of the file, and its object.
+/// Parses one entry, writes its name to `name`, and returns git's facts about the file, and its object.
 fn entry<'i>(
     input: &mut &'i [u8],
     version: u32,
@@ -193,7 +194,7 @@ fn entry<'i>(
     Some((stat, id))
 }
 
-/// The number with which version 4 shortens names: seven bits a byte, each further byte counts from one more.
+/// Parses the number by which version 4 shortens names: seven bits per byte, each further byte adds one.
 fn variable(input: &mut &[u8]) -> Option<usize> {
     let mut value = 0_usize;
     for _ in 0..4 {

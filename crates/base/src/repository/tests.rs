@@ -1,4 +1,4 @@
-//! Real repositories made by git, and what is read of their files.
+//! Real repositories made by git, and our reading of their files.
 
 use std::process::Command;
 
@@ -157,7 +157,7 @@ fn outside_of_a_repository_there_is_no_state() {
     assert!(!is_tracked(&guard.path().join("a.txt")));
 }
 
-/// Expects our reading of the index to be git's.
+/// Asserts that our reading of the index equals git's.
 fn check_index(repository: &Repository) {
     let index = fs::read(repository.path().join(".git/index")).unwrap();
     let tracked = repository.git(&["ls-files"]);

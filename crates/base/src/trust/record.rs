@@ -16,20 +16,20 @@ use crate::receipts::Mark;
 use crate::trust_store::TrustStore;
 use crate::workspace::Workspace;
 
-/// Precedes every signed message, so that a signature can mean nothing else.
+/// Prefix of every signed message, so that the signature cannot be used for anything else.
 const CONTEXT: &[u8] = b"roleos confirmed file ed25519 v1\n";
-/// Longest content that is kept in the record, for showing the difference later.
+/// Longest content that is stored in the record, to show differences later.
 const MAX_KEPT: usize = 64 * 1024;
-/// Longest file that is confirmed.
+/// Longest file that can be confirmed.
 const MAX_PRESENT: u64 = 64 * 1024 * 1024;
 
-/// What the user confirmed of one workspace.
+/// The user's confirmations for one workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) root: String,
     pub(super) device: u64,
     pub(super) inode: u64,
-    /// When `roleos init` ran here.
+    /// Time when `roleos init` ran here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) initialised: Option<String>,
     /// The public half of the approval key, in hexadecimal.
@@ -38,13 +38,13 @@ pub(super) struct Record {
     /// Ids of the keys that sign or verify evidence.
     #[serde(default)]
     pub(super) keys: Vec<String>,
-    /// By path: the confirmed content and, while it is being replaced, the next one.
+    /// Confirmed contents by path: the current one and, during a replacement, the next one.
     #[serde(default)]
     pub(super) files: BTreeMap<String, Vec<Confirmation>>,
-    /// Roles whose specialists are halted, so that a state and a log without them lift nothing.
+    /// Roles whose specialists are halted, so that a state and a log without these halts do not lift them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) halts: BTreeMap<String, Halts>,
-    /// Whether the user was told that the workspace is not initialised.
+    /// Set if the user was told that the workspace is not initialised.
     #[serde(default)]
     pub(super) told: bool,
 }
@@ -57,15 +57,13 @@ pub(super) enum Halts {
     Many(Vec<HaltRecord>),
 }
 
-/// A halt as it was set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HaltRecord {
-    /// Of which version; nothing for the whole role.
+    /// The halted version; `None` for the whole role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// In words.
     pub reason: String,
-    /// Since when.
+    /// Start of the halt.
     pub since: String,
 }
 
@@ -78,7 +76,7 @@ pub(super) struct Confirmation {
     pub(super) what: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) signature: Option<String>,
-    /// The content itself where it is short.
+    /// The content itself, if it is short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
 }
@@ -94,7 +92,7 @@ pub fn initialise(workspace: &Workspace) -> Result<(), FileError> {
     })
 }
 
-/// Records that hooks were taken out; what the user confirmed stays.
+/// Records that hooks were removed; the user's confirmations stay.
 ///
 /// # Errors
 /// The trust store cannot be written.
@@ -102,7 +100,7 @@ pub fn uninitialise(workspace: &Workspace) -> Result<(), FileError> {
     update(workspace, |record| record.initialised = None)
 }
 
-/// Returns `true` the first time that it is called for a workspace.
+/// Returns `true` on the first call for a workspace.
 #[must_use]
 pub fn tell_once(workspace: &Workspace) -> bool {
     let mut first = false;
@@ -113,7 +111,7 @@ pub fn tell_once(workspace: &Workspace) -> bool {
     recorded.is_ok() && first
 }
 
-/// Confirms this content of a file, in the place of every earlier one.
+/// Confirms this content of a file, in place of every earlier one.
 ///
 /// # Errors
 /// The trust store cannot be written.
@@ -130,7 +128,7 @@ pub fn confirm(
     })
 }
 
-/// Confirms this content beside the present one, before the file is replaced. [`confirm`] settles it afterwards.
+/// Confirms this content beside the present one, before the file is replaced. [`confirm`] finishes it afterwards.
 ///
 /// # Errors
 /// The trust store cannot be written.
@@ -149,13 +147,13 @@ pub fn confirm_next(
     };
     update(workspace, |record| {
         let all = record.files.entry(key).or_default();
-        // Of several that a crash left, only the one that is there stays.
+        // Of several next contents that a crash left, only the present one stays.
         all.retain(|one| covers(&one.mark, &present));
         all.push(confirmation);
     })
 }
 
-/// Records what is halted, by role, in the place of what was recorded.
+/// Records the halts, by role, in place of the earlier ones.
 ///
 /// # Errors
 /// The trust store cannot be written.
@@ -183,7 +181,7 @@ pub fn forget(workspace: &Workspace, path: &Path) -> Result<(), FileError> {
     })
 }
 
-/// Notes that fewer uses are left of the grants in the file at `path`.
+/// Records that the grants in the file at `path` have fewer remaining uses.
 ///
 /// # Errors
 /// The trust store cannot be written.
@@ -204,7 +202,7 @@ pub fn note_uses(
     })
 }
 
-/// Records a new approval key; with the old one in hand, what that had signed is signed again.
+/// Records a new approval key; with the old one, its signatures are renewed.
 ///
 /// # Errors
 /// The trust store cannot be written.
@@ -238,7 +236,7 @@ pub fn adopt_approval_key(workspace: &Workspace, public: &PublicKey) -> Result<(
     })
 }
 
-/// Records keys of evidence that were made here or that the user confirmed.
+/// Records keys of evidence that were created here or that the user confirmed.
 ///
 /// # Errors
 /// The trust store cannot be written.
@@ -250,7 +248,7 @@ pub fn record_keys(workspace: &Workspace, ids: &[String]) -> Result<(), FileErro
     })
 }
 
-/// Who confirms: the command, and the key that signs where there is one.
+/// A confirmation's command, and its signing key if there is one.
 #[derive(Clone, Copy, Debug)]
 pub struct Confirming<'a> {
     /// The command, for people: `grant git:push`.
@@ -285,7 +283,7 @@ impl Confirming<'_> {
 }
 
 impl Confirmation {
-    /// The number of uses is not signed: it becomes smaller with every use.
+    /// Returns the signed message. The remaining uses are not signed: they decrease with every use.
     pub(super) fn message(&self, scope: &str) -> Vec<u8> {
         let mut message = CONTEXT.to_vec();
         for part in [scope, &self.mark.content, &self.at, &self.what] {
@@ -305,7 +303,7 @@ impl Confirmation {
     }
 }
 
-/// Returns `true` if `now` is the confirmed content with at most as many uses left.
+/// Returns `true` if `now` is the confirmed content with at most as many remaining uses.
 pub(super) fn covers(confirmed: &Mark, now: &Mark) -> bool {
     let fewer = |(action, left): (&String, &u64)| {
         let known = confirmed.uses.get(action);
@@ -314,14 +312,14 @@ pub(super) fn covers(confirmed: &Mark, now: &Mark) -> bool {
     confirmed.content == now.content && now.uses.iter().all(fewer)
 }
 
-/// Changes the record. Where the user has no trust store there is nothing to record.
+/// Changes the record. Does nothing if the user has no trust store.
 fn update(workspace: &Workspace, change: impl FnOnce(&mut Record)) -> Result<(), FileError> {
     let Some(store) = workspace.state().map(TrustStore::at) else {
         return Ok(());
     };
     let (device, inode) = place(workspace.root());
     store.update(&record_name(workspace), |known: Option<Record>| {
-        // Of a folder that is gone, only the strictness passes on to the one that is there now.
+        // If the folder was replaced, only the strictness applies to the new one.
         let mut record = match known {
             Some(record) if record.inode == inode => record,
             other => Record {

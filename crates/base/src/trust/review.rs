@@ -1,4 +1,4 @@
-//! Lists the files of a workspace that need a person's confirmation, and says for what.
+//! Lists the files of a workspace that need a person's confirmation, and the reasons.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,19 +23,18 @@ const MAX_REGISTRY: u64 = 64 * 1024 * 1024;
 pub struct Candidate {
     /// The file.
     pub path: PathBuf,
-    /// How it is confirmed.
+    /// Kind of its confirmation.
     pub subject: Subject,
-    /// What it holds.
     pub content: Vec<u8>,
-    /// What in it needs confirmation.
+    /// The parts that need confirmation.
     pub needs: Vec<Need>,
-    /// Whether it counts now.
+    /// Its present status.
     pub belief: Belief,
-    /// The content that was confirmed last.
+    /// The last confirmed content.
     pub confirmed: Option<String>,
 }
 
-/// What kind of file it is.
+/// Kind of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A file that is confirmed by its content.
@@ -46,12 +45,12 @@ pub enum Subject {
     Key,
 }
 
-/// One thing that an unconfirmed file must not decide.
+/// Something that an unconfirmed file must not determine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
     /// A setting, a role, an action or a key.
     pub what: String,
-    /// What it would do.
+    /// Its effect.
     pub why: String,
 }
 
@@ -65,7 +64,7 @@ impl Candidate {
         }
     }
 
-    /// Returns one sentence about what is ignored and why.
+    /// Returns one sentence about the ignored parts and the reason.
     #[must_use]
     pub fn sentence(&self, root: &Path) -> Option<String> {
         let doubt = self.doubt()?;
@@ -136,7 +135,7 @@ pub fn candidates(
     Ok(found)
 }
 
-/// Returns a sentence the first time that files of a workspace count which only an initialised one would have confirmed.
+/// Returns a sentence, once per workspace, if files count that an initialised workspace would require to be confirmed.
 #[must_use]
 pub fn not_initialised(workspace: &Workspace, environment: &Environment) -> Option<String> {
     if Trust::of(workspace).is_initialised() {
@@ -219,7 +218,7 @@ fn registry_needs(content: &[u8]) -> Vec<Need> {
         .collect()
 }
 
-/// The workspace's approval key, unless the machine has one.
+/// Returns the workspace's approval key, unless the machine has one.
 fn approval_candidate(workspace: &Workspace, trust: &Trust<'_>) -> Option<Candidate> {
     let place = Place::of(workspace);
     let path = place.public_path();

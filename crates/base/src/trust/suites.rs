@@ -1,4 +1,4 @@
-//! Suites of tasks that came with a repository: their commands run only after the user confirmed them.
+//! Suites of tasks that came with a repository: their commands are executed only after the user confirmed them.
 //!
 //! `suite.toml` holds the digest of every task, so a confirmation of it covers the whole suite.
 
@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 /// Name of the file that describes a suite.
 pub const FILE: &str = "suite.toml";
 
-/// Decides whether the suite with this `suite.toml` may run: the user made it here, or confirmed it.
+/// Checks if the suite with this `suite.toml` may run: the user created it here, or confirmed it.
 #[must_use]
 pub fn belief(trust: &Trust<'_>, path: &Path, content: &[u8]) -> Belief {
     match trust.confirmed(path, content, Kind::Plain) {

@@ -1,4 +1,4 @@
-//! What counts in which workspace.
+//! Files that count in different workspaces.
 
 use std::fs;
 use std::process::Command;
@@ -249,7 +249,7 @@ fn a_folder_that_took_the_place_of_an_initialised_one_confirms_nothing() {
     fs::create_dir(&root).unwrap();
     scene.write(GRANTS, &text);
     assert!(matches!(scene.standing(), Standing::Unconfirmed(_)));
-    // Recording something new does not lift that.
+    // A new record does not lift that.
     record_keys(&scene.workspace, &["k".to_owned()]).unwrap();
     assert!(matches!(scene.standing(), Standing::Unconfirmed(_)));
 }

@@ -1,4 +1,4 @@
-//! What is kept of a bundle beside its bytes, so that a scorecard over a million need not read them again.
+//! Data that is stored beside a bundle's bytes, so that a scorecard over a million bundles need not read them again.
 
 use witness::bundle::Contents;
 use witness::extension::field;
@@ -7,15 +7,13 @@ use witness::scorecard::{Row, suite_of};
 /// The facts of one bundle, computed from its bytes when it is taken in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// What it contributes to a scorecard.
+    /// Its contribution to a scorecard.
     pub row: Row,
     /// Governance mode, by its name.
     pub mode: Option<String>,
-    /// The role that was played.
+    /// The role that the agent played.
     pub role: Option<String>,
-    /// The model.
     pub model: Option<String>,
-    /// The agent.
     pub agent: Option<String>,
     /// Version of the adapter.
     pub specialist: Option<String>,
@@ -24,7 +22,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads the facts off a checked bundle.
+    /// Extracts the facts from a checked bundle.
     #[must_use]
     pub fn of(contents: &Contents<'_>) -> Self {
         let facts = &contents.extensions().provenance;

@@ -1,8 +1,8 @@
 //! The archive of a workspace: bundles in its store under its ledger, everything else in `.role-os/team/`.
 //!
-//! `machines.json`, `tokens.json` and `codes.json` are lists that are replaced whole; `audit.jsonl` and the logs of the
-//! machines, `logs/<key id>/<log>.jsonl`, are appended. A key counts only while it is also one of the workspace's keys
-//! that the user confirmed, so that a list that something else wrote enrols nothing.
+//! `machines.json`, `tokens.json` and `codes.json` are lists that are replaced as a whole; `audit.jsonl` and the logs
+//! of the machines, `logs/<key id>/<log>.jsonl`, are appended. A key counts only while it is also one of the
+//! workspace's keys that the user confirmed, so that a list written by another program enrols nothing.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ mod lines;
 /// Largest list that is read.
 const MAX_LIST: u64 = 16 * 1024 * 1024;
 
-/// The archive over the files of one workspace.
+/// Archive over the files of one workspace.
 #[derive(Debug)]
 pub struct FilesArchive {
     workspace: Workspace,
@@ -93,7 +93,7 @@ impl From<crate::ledger::LedgerError> for ArchiveError {
 }
 
 impl FilesArchive {
-    /// The archive of a workspace. No bundle larger than `max_bytes` is read.
+    /// Returns the archive of a workspace. No bundle larger than `max_bytes` is read.
     #[must_use]
     pub fn of(workspace: &Workspace, max_bytes: u64) -> Self {
         Self {
@@ -117,7 +117,7 @@ impl FilesArchive {
         })
     }
 
-    /// Changes a list under the lock; `change` says whether anything is to be written, and the act is noted then.
+    /// Changes a list under the lock; `change` returns `true` if the list must be written, and the act is logged then.
     fn change<T: DeserializeOwned + Serialize, R>(
         &self,
         name: &str,
@@ -130,7 +130,8 @@ impl FilesArchive {
         if is_changed {
             let mut text = serde_json::to_vec_pretty(&list).unwrap_or_default();
             text.push(b'\n');
-            // Noted first: an act that is noted and not done is seen, one that is done and not noted would not be.
+            // Logged first: an act that is logged and not done is visible; one that is done and not logged would not
+            // be.
             if let Some(act) = act {
                 self.append_act(act)?;
             }
@@ -328,7 +329,7 @@ impl Archive for FilesArchive {
         for (index, entry) in entries.iter().enumerate().skip(skip) {
             let path = self.store.witness_dir().join(&entry.file);
             let bytes = match files::read(&path, self.max_bytes) {
-                // One that a person deleted stays as a leaf.
+                // The bundle that a person deleted stays as a leaf.
                 Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => None,
                 read => Some(read?),
             };

@@ -1,4 +1,4 @@
-//! Group commit: requests that come while a commit runs wait for the next one together.
+//! Group commit: requests that arrive during a commit share the next one.
 
 use std::mem;
 use std::sync::mpsc::{Sender, channel};
@@ -8,7 +8,7 @@ use super::{Archive, ArchiveError, Committed, Item};
 
 /// Most bytes of items in one commit, unless one request alone has more.
 const MAX_COMMIT: usize = 8 * 1024 * 1024;
-/// Most bytes that may wait; who comes later is told to come again.
+/// Most bytes that may wait; later callers are asked to retry.
 const MAX_WAITING: usize = 48 * 1024 * 1024;
 
 type Outcome = Result<Committed, ArchiveError>;
@@ -24,11 +24,11 @@ struct Waiting {
 struct Queue {
     waiting: Vec<Waiting>,
     bytes: usize,
-    /// A caller is committing.
+    /// Set if a caller is committing.
     is_led: bool,
 }
 
-/// Commits for many callers at once.
+/// Group commit over an archive.
 #[derive(Debug)]
 pub struct Group {
     archive: Arc<dyn Archive>,
@@ -36,7 +36,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// For an archive.
+    /// Returns a group for an archive.
     #[must_use]
     pub fn of(archive: Arc<dyn Archive>) -> Self {
         Self {
@@ -45,10 +45,10 @@ impl Group {
         }
     }
 
-    /// Commits the items, together with those of others who wait.
+    /// Commits the items, together with those of other waiting callers.
     ///
     /// # Errors
-    /// Nothing is acknowledged: too much waits, or the archive failed.
+    /// Nothing is acknowledged: too many bytes wait, or the archive failed.
     pub fn commit(&self, items: Vec<Item>) -> Outcome {
         let bytes = items.iter().map(size_of).sum();
         let (done, outcome) = channel();
@@ -72,7 +72,7 @@ impl Group {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Commits what waits until nothing does.
+    /// Commits waiting items until none is left.
     fn lead(&self) {
         // A panic below must not leave the queue without a leader.
         let _led = Led(self);
@@ -122,7 +122,7 @@ impl Drop for Led<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let mut queue = self.0.lock();
-            // Their senders go with them, so that nobody waits for ever.
+            // Their senders are dropped with them, so that no caller waits for ever.
             queue.waiting.clear();
             queue.bytes = 0;
             queue.is_led = false;

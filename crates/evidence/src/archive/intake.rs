@@ -1,7 +1,7 @@
-//! Takes shipments in: only enrolled machines may send, and every bundle must bear a good signature of an enrolled key.
+//! Accepts shipments: only enrolled machines may send, and every bundle must bear a valid signature of an enrolled key.
 //!
-//! Judging runs on the caller's thread and one beside it; keeping goes through the [`Group`], so that many requests share
-//! one commit.
+//! Verification runs on the caller's thread and one beside it; storing goes through the [`Group`], so that many
+//! requests share one commit.
 
 use std::sync::Arc;
 use std::thread;
@@ -20,10 +20,10 @@ use super::shipment::{BadShipment, Frame, Shipment, Slice};
 use super::{Archive, ArchiveError, Item, NewBundle, NewLine, Placed};
 use crate::judged::Judged;
 
-/// From so many frames on a second thread helps.
+/// Smallest number of frames for which a second thread pays off.
 const WORTH_A_THREAD: usize = 16;
 
-/// Why a whole shipment is not taken.
+/// Reason why a whole shipment is refused.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
@@ -33,42 +33,42 @@ pub enum Refused {
     /// Its sender is not enrolled.
     #[error("the key `{0}` of the sender is not enrolled here")]
     UnknownKey(String),
-    /// The archive.
+    /// The archive failed.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
 }
 
-/// What became of one frame.
+/// Result for one frame.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// It is kept, with a proof where it is a bundle.
+    /// It is stored, with a proof if it is a bundle.
     Kept {
-        /// It was there before.
+        /// Set if it was stored before.
         is_known: bool,
-        /// Shows that the ledger has it.
+        /// Proof that the ledger contains it.
         proof: Option<InclusionProof>,
     },
-    /// It is not kept.
+    /// It is not stored.
     Refused {
         /// Stable name of the reason.
         code: &'static str,
-        /// The reason in words for people.
+        /// The reason, as a sentence for people.
         why: String,
     },
 }
 
-/// What became of a shipment.
+/// Result for a shipment.
 #[derive(Clone, Debug)]
 pub struct Taken {
     /// For each frame, in order.
     pub answers: Vec<Answer>,
     /// The checkpoint to which the proofs lead.
     pub checkpoint: Option<Arc<SignedCheckpoint>>,
-    /// Shows that the ledger continues the one that the sender has seen.
+    /// Proof that the ledger continues the one that the sender has seen.
     pub growth: Option<ConsistencyProof>,
 }
 
-/// The way into an archive.
+/// Entry point of shipments into an archive.
 #[derive(Debug)]
 pub struct Intake {
     archive: Arc<dyn Archive>,
@@ -76,7 +76,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// Opens the way into an archive.
+    /// Creates the intake of an archive.
     #[must_use]
     pub fn of(archive: Arc<dyn Archive>) -> Self {
         Self {
@@ -85,13 +85,12 @@ impl Intake {
         }
     }
 
-    /// The archive.
     #[must_use]
     pub fn archive(&self) -> &Arc<dyn Archive> {
         &self.archive
     }
 
-    /// Takes a shipment in. Everything that is answered as kept is durable.
+    /// Processes a shipment. Every item that is answered as kept is durable.
     ///
     /// # Errors
     /// The whole shipment is refused; nothing of it is acknowledged.
@@ -124,7 +123,7 @@ impl Intake {
     }
 }
 
-/// Never met: every item has its place.
+/// Returns the answer for an item without a result, which cannot happen: every item has its place.
 fn lost() -> Answer {
     Answer::Refused {
         code: "internal",
@@ -163,7 +162,7 @@ fn judge_all(shipment: &Shipment, keyring: &Keyring) -> Vec<Judgement> {
         judged.extend(match beside.map(thread::ScopedJoinHandle::join) {
             Ok(Ok(others)) => others,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            // Where no thread can be had, this one does all of it.
+            // If no thread can be spawned, this one does all the work.
             Err(_) => judge(second),
         });
         judged

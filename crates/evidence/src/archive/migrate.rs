@@ -1,5 +1,5 @@
-//! Copies one archive into another, either way, and checks that everything arrived: the same leaves in the same order, so
-//! that both trees have the same root, and every line.
+//! Copies one archive into another, in either direction, and checks that everything arrived: the same leaves in the
+//! same order, so that both trees have the same root, and every line.
 
 use std::sync::Arc;
 
@@ -13,27 +13,27 @@ use super::people::Act;
 use super::shipment::Slice;
 use super::{Archive, ArchiveError, Item, Kept, NewBundle, NewLine, Placed};
 
-/// Most items of one commit.
+/// Most items per commit.
 const MOST: usize = 256;
-/// Most bytes of one commit.
+/// Most bytes per commit.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
-/// What was copied.
+/// Counts of a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
-    /// Bundles that both have now.
+    /// Bundles that both archives have now.
     pub bundles: u64,
-    /// Lines that both have now.
+    /// Lines that both archives have now.
     pub lines: u64,
-    /// Machines that both take evidence of.
+    /// Machines that are enrolled in both.
     pub machines: u64,
-    /// Tokens that both know.
+    /// Tokens that both archives know.
     pub tokens: u64,
     /// Root of both ledgers.
     pub root: [u8; 32],
 }
 
-/// Copies everything from one archive to another. What is there already is compared; broken off, it can be begun again.
+/// Copies everything from one archive to another. Existing data is compared; an interrupted copy can be started again.
 /// The name and the key of the ledger are not copied: machines pin the new one.
 ///
 /// # Errors
@@ -80,7 +80,7 @@ pub fn copy(from: &dyn Archive, to: &dyn Archive, act: &Act) -> Result<Copied, A
     Ok(copied)
 }
 
-/// Reads a kept bundle again and checks it as if it came new.
+/// Parses a stored bundle and checks it as if it were new.
 fn bundle(kept: Kept, keyring: &Keyring) -> Result<NewBundle, ArchiveError> {
     let task = kept.leaf.task_id;
     let unfit = |why: &str| ArchiveError::Unfit(format!("task {task} cannot be copied: {why}"));
@@ -159,7 +159,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The root over all leaves that an archive shows, computed anew.
+/// Recomputes the root over all leaves of an archive.
 fn root(archive: &dyn Archive) -> Result<[u8; 32], ArchiveError> {
     let mut tree = TiledTree::of_size(0);
     let damaged = |error: witness::ledger::tiles::Missing| ArchiveError::Damaged(error.to_string());

@@ -1,4 +1,4 @@
-//! People and programs that may ask the archive: tokens with a role, one-time codes for machines, and the audit log.
+//! Access of people and programs to the archive: tokens with a role, one-time codes for machines, and the audit log.
 //!
 //! Secrets are 32 random bytes, so a plain SHA-256 is enough at rest: there is no password to guess.
 
@@ -8,31 +8,31 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// How tokens begin, so that scanners for secrets find them.
+/// Prefix of tokens, so that secret scanners find them.
 const PREFIX: &str = "roleos_";
 
 /// Longest name, reason or machine.
 pub const MAX_NAME: usize = 100;
 
-/// What a token allows, each more than the one before it.
+/// Permissions of a token. From [`Role::Viewer`] on, each role includes the one before it; [`Role::Agent`] may only
+/// append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Append evidence, and nothing else: no reading.
+    /// May append evidence, and nothing else: no reading.
     Agent,
-    /// Read.
+    /// May read.
     Viewer,
-    /// Read, append and act.
+    /// May read, append and act.
     Operator,
-    /// Everything, tokens included.
+    /// May do everything, tokens included.
     Admin,
 }
 
 impl Role {
-    /// Every role.
     pub const ALL: [Self; 4] = [Self::Agent, Self::Viewer, Self::Operator, Self::Admin];
 
-    /// As it is written.
+    /// Returns the stored name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl Role {
         }
     }
 
-    /// Parses a name.
+    /// Parses the name of a role.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.name() == text)
@@ -61,7 +61,7 @@ impl Role {
         self != Self::Viewer
     }
 
-    /// Returns `true` if the role may change what others see.
+    /// Returns `true` if the role may change the data that others see.
     #[must_use]
     pub fn may_operate(self) -> bool {
         self >= Self::Operator
@@ -80,26 +80,26 @@ impl fmt::Display for Role {
     }
 }
 
-/// A token as it is kept: never its secret.
+/// A token as it is stored: never its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
     /// Its name, which the audit log uses.
     pub name: String,
-    /// What it allows.
+    /// Its permissions.
     pub role: Role,
     /// SHA-256 of the secret, in hexadecimal digits.
     pub hash: String,
     /// When it was made, in nanoseconds since 1970.
     pub at_ns: u64,
-    /// Who made it.
+    /// Actor that made it.
     pub by: String,
     /// When it was revoked; `None` while it is in force.
     pub revoked_ns: Option<u64>,
 }
 
 impl Token {
-    /// Makes a token; the text is shown once and kept nowhere.
+    /// Makes a token; the secret is shown once and stored nowhere.
     ///
     /// # Errors
     /// The machine has no randomness.
@@ -116,7 +116,7 @@ impl Token {
         Ok((token, secret))
     }
 
-    /// Returns `true` if it is in force and the text is its secret.
+    /// Returns `true` if the token is in force and the hash is that of its secret.
     #[must_use]
     pub fn is_opened_by(&self, hash: &str) -> bool {
         let is_same: bool = self.hash.as_bytes().ct_eq(hash.as_bytes()).into();
@@ -124,19 +124,19 @@ impl Token {
     }
 }
 
-/// Returns the hash under which a secret is kept.
+/// Returns the hash under which a secret is stored.
 #[must_use]
 pub fn hash_of(secret: &str) -> String {
     hex::encode(Sha256::digest(secret.as_bytes()))
 }
 
-/// Returns `true` if a text can be a token of ours.
+/// Returns `true` if the text has the form of our tokens.
 #[must_use]
 pub fn looks_like_token(text: &str) -> bool {
     text.starts_with(PREFIX) && text.len() == PREFIX.len() + 64
 }
 
-/// Returns `true` if a text fits one line of a log.
+/// Returns `true` if the text fits on one line of a log.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     !text.trim().is_empty()
@@ -148,14 +148,14 @@ pub fn is_name(text: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeHash(pub String);
 
-/// Returns what a machine signs with its key to enrol it by a one-time code.
+/// Returns the bytes that a machine signs with its key to enrol it by a one-time code.
 #[must_use]
 pub fn enrolment(code: &str) -> Vec<u8> {
     format!("roleos enroll ed25519 v1\n{code}").into_bytes()
 }
 
 impl CodeHash {
-    /// Makes a code; the text is shown once and kept nowhere.
+    /// Makes a code; the text is shown once and stored nowhere.
     ///
     /// # Errors
     /// The machine has no randomness.
@@ -178,24 +178,24 @@ impl CodeHash {
     }
 }
 
-/// A privileged act: who did what, when and why.
+/// A privileged act, with its actor, time and reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Act {
-    /// When, in nanoseconds since 1970.
+    /// Time in nanoseconds since 1970.
     pub at_ns: u64,
-    /// Who.
+    /// Actor.
     pub who: String,
-    /// What was done, such as `key.enroll`.
+    /// Kind of the act, such as `key.enroll`.
     pub what: String,
-    /// To what.
+    /// Object of the act.
     pub subject: String,
-    /// Why, in the words of the actor.
+    /// Reason that the actor gave.
     pub why: String,
 }
 
 impl Act {
-    /// An act of now.
+    /// Creates an act with the current time.
     #[must_use]
     pub fn now(who: &str, what: &str, subject: &str, why: &str) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The bytes of a shipment: what a machine sends to the archive in one request, signed by the machine's key.
+//! The binary format of a shipment, which a machine sends to the archive in one request and signs with its key.
 //!
 //! ```text
 //! "roleos shipment v1\n"                19 bytes
@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A frame of kind 1 is a bundle. One of kind 2 is a line of a log: length of the log's name u8, name, number u64
-//! little-endian, text. Bundles prove themselves by their own signature; lines are vouched for by that of the shipment.
+//! little-endian, text. Bundles prove themselves by their own signature; lines are covered by the signature of the
+//! shipment.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,10 +32,10 @@ pub const MAX_SHIPMENT: usize = 16 * 1024 * 1024;
 pub const MAX_FRAMES: usize = 4096;
 /// Largest bundle that fits a shipment.
 pub const MAX_BUNDLE: usize = MAX_SHIPMENT - 1024;
-/// Longest line that is taken.
+/// Longest accepted line.
 pub const MAX_LINE: usize = 4 * 1024 * 1024;
 
-/// Why bytes are not a shipment.
+/// Reason why bytes are not a shipment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadShipment {
@@ -44,13 +45,13 @@ pub enum BadShipment {
     /// More than [`MAX_FRAMES`] frames.
     #[error("the shipment has more than {MAX_FRAMES} frames")]
     TooMany,
-    /// The beginning is another.
+    /// The magic bytes are wrong.
     #[error("the bytes are not a shipment of version 1")]
     Magic,
     /// The sender's key is not a point of the curve.
     #[error("the public key of the sender is not valid")]
     Key,
-    /// The signature does not fit the bytes.
+    /// The signature does not match the bytes.
     #[error("the signature of the sender does not fit the bytes")]
     Signature,
     /// A frame is cut off or malformed.
@@ -66,7 +67,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Takes all of some bytes.
+    /// Returns a slice of all the bytes.
     #[must_use]
     pub fn whole(bytes: impl Into<Arc<[u8]>>) -> Self {
         let whole = bytes.into();
@@ -74,7 +75,6 @@ impl Slice {
         Self { whole, range }
     }
 
-    /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.whole.get(self.range.clone()).unwrap_or_default()
@@ -87,38 +87,38 @@ impl std::fmt::Debug for Slice {
     }
 }
 
-/// One thing that was sent.
+/// One item of a shipment.
 #[derive(Clone, Debug)]
 pub enum Frame {
-    /// A bundle; nothing of it is checked yet.
+    /// A bundle, not checked yet.
     Bundle(Slice),
     /// A line of a log.
     Line {
-        /// Which log of the machine.
+        /// Name of the log.
         log: LogName,
-        /// Its number there.
+        /// Number of the line in the log.
         number: u64,
-        /// The line, without its end.
+        /// The line, without its line feed.
         text: Slice,
     },
 }
 
-/// A shipment whose signature fits; whether its sender is enrolled is for the caller to ask.
+/// A shipment with a valid signature; the caller checks that its sender is enrolled.
 #[derive(Clone, Debug)]
 pub struct Shipment {
-    /// Whose signature it bears.
+    /// Key that signed it.
     pub sender: PublicKey,
     /// Leaves of the archive's ledger that the sender has a checkpoint of.
     pub seen: u64,
-    /// What was sent, in order.
+    /// Its items, in order.
     pub frames: Vec<Frame>,
 }
 
 impl Shipment {
-    /// Reads a shipment and checks its signature.
+    /// Parses a shipment and checks its signature.
     ///
     /// # Errors
-    /// The bytes are too many, malformed, or not signed by the key that they name.
+    /// There are too many bytes, or they are malformed, or not signed by the key that they name.
     pub fn parse(bytes: &Arc<[u8]>) -> Result<Self, BadShipment> {
         if bytes.len() > MAX_SHIPMENT {
             return Err(BadShipment::TooLong(bytes.len()));
@@ -196,7 +196,7 @@ fn message(rest: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Puts a shipment together.
+/// Builder of shipments.
 #[derive(Debug)]
 pub struct Packer {
     body: Vec<u8>,
@@ -204,7 +204,7 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// An empty shipment of a machine that has seen so many leaves of the archive.
+    /// Creates an empty shipment of a machine that has seen so many leaves of the archive.
     #[must_use]
     pub fn new(seen: u64) -> Self {
         Self {
@@ -213,25 +213,25 @@ impl Packer {
         }
     }
 
-    /// Frames so far.
+    /// Returns the number of frames so far.
     #[must_use]
     pub fn frames(&self) -> usize {
         self.frames
     }
 
-    /// Returns `true` if nothing was added.
+    /// Returns `true` if there are no frames.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.frames == 0
     }
 
-    /// Adds a bundle; `false` if it does not fit any more.
+    /// Adds a bundle; returns `false` if it does not fit any more.
     #[must_use]
     pub fn bundle(&mut self, bytes: &[u8]) -> bool {
         self.add(BUNDLE, &[bytes])
     }
 
-    /// Adds a line; `false` if it does not fit any more.
+    /// Adds a line; returns `false` if it does not fit any more.
     #[must_use]
     pub fn line(&mut self, log: &LogName, number: u64, text: &[u8]) -> bool {
         let name = log.as_str().as_bytes();
@@ -255,7 +255,7 @@ impl Packer {
         true
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes so far.
     #[must_use]
     pub fn len(&self) -> usize {
         HEAD + self.body.len()

@@ -1,7 +1,7 @@
-//! Adds lines to a journal. The cost does not depend on how long the journal is: only its first and last line are read.
+//! Appends lines to a journal. The cost does not depend on the journal's length: only its first and last line are read.
 //!
-//! The lock is on the file itself and is held from [`Journal::open`] until the journal is dropped, so that what was
-//! decided from the journal's head still holds when the line is written.
+//! The lock is on the file itself and is held from [`Journal::open`] until the journal is dropped, so that decisions
+//! based on the journal's head still hold when the line is written.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -16,19 +16,19 @@ use super::{NO_LINE, SessionId};
 use base::digest;
 use base::files::{self, Action, FileError, Privacy};
 
-/// Bytes that are read from the end first; most lines are shorter.
+/// Bytes at the end that are read first; most lines are shorter.
 const FIRST_LOOK: u64 = 4096;
 
-/// A line longer than this is none of ours.
+/// Longest line that we write.
 pub(super) const MAX_LINE: u64 = 4 * 1024 * 1024;
 
-/// How much of a torn line is quoted in the line that reports it.
+/// Bytes of a torn line that are quoted in the line that reports it.
 const QUOTED: usize = 200;
 
-/// How often the file may be replaced under us before we give up.
+/// Most attempts to open a file that is replaced meanwhile.
 const REOPENINGS: usize = 8;
 
-/// An open journal that nobody else can write to.
+/// An open journal, locked against other writers.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
@@ -42,20 +42,20 @@ pub struct Journal {
     pending_head: Head,
 }
 
-/// Where the chain stands.
+/// The end of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Number of the next line.
     pub seq: u64,
-    /// What it must carry as `prev`.
+    /// Value of its `prev`.
     pub hash: [u8; 32],
     /// Tool calls so far.
     pub calls: u64,
-    /// When the last line was written.
+    /// Time of the last line.
     pub time_ns: u64,
 }
 
-/// As much of a line as the next one needs.
+/// The part of a line that the next line depends on.
 #[derive(Deserialize)]
 struct Last {
     seq: u64,
@@ -63,7 +63,7 @@ struct Last {
     time_ns: u64,
 }
 
-/// The first line, as far as it is one.
+/// The first line, if it is one.
 #[derive(Deserialize)]
 struct First {
     kind: String,
@@ -72,10 +72,10 @@ struct First {
 }
 
 impl Journal {
-    /// Opens the journal of a session, made when missing, waits for its lock, and finds the end of the chain.
+    /// Opens the journal of a session, creates it if missing, waits for its lock, and finds the end of the chain.
     ///
     /// # Errors
-    /// The directory or the file cannot be made, opened, locked or read.
+    /// The directory or the file cannot be created, opened, locked or read.
     pub fn open(directory: &Path, session: &SessionId) -> Result<Self, FileError> {
         let path = session.path_in(directory);
         let fail = |action, source| FileError::new(action, &path, source);
@@ -85,7 +85,7 @@ impl Journal {
             let facts = file
                 .metadata()
                 .map_err(|source| fail(Action::Read, source))?;
-            // Whoever had the lock may have removed the file; what is written into it now would be lost.
+            // The process that had the lock may have removed the file; a line written into it now would be lost.
             if facts.nlink() > 0 {
                 return Self::new(file, &path, facts.len())
                     .map_err(|source| fail(Action::Read, source));
@@ -95,8 +95,8 @@ impl Journal {
         Err(fail(Action::Append, why))
     }
 
-    /// Opens the journal of a session as [`Journal::open`] does, and compares it with what `notes` say. Lines that are
-    /// gone are reported by the next line.
+    /// Opens the journal of a session as [`Journal::open`] does, and compares it with `notes`. The next line reports
+    /// missing lines.
     ///
     /// # Errors
     /// As for [`Journal::open`].
@@ -114,7 +114,7 @@ impl Journal {
             Ok(Some(reached)) => journal
                 .missing(&reached)
                 .map_err(|source| FileError::new(Action::Read, &journal.path, source))?,
-            // A note that was not written by us stands in the place of one that was.
+            // A note that we did not write has replaced one that we wrote.
             Err(_) => Some(Lost {
                 written: 0,
                 found: journal.head.seq,
@@ -124,7 +124,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Returns what is missing of the lines that had been written.
+    /// Returns the loss, if lines are missing that had been written.
     fn missing(&self, reached: &Reached) -> io::Result<Option<Lost>> {
         let is_last = |hash: &[u8; 32]| hex::encode(hash) == reached.hash;
         if self.head.seq == reached.lines && is_last(&self.head.hash) {
@@ -146,7 +146,7 @@ impl Journal {
         }))
     }
 
-    /// Writes down that lines are gone, if they are.
+    /// Records missing lines, if there are any.
     ///
     /// # Errors
     /// As for [`Journal::commit`].
@@ -189,19 +189,18 @@ impl Journal {
         })
     }
 
-    /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Nothing was written to it yet.
+    /// Returns `true` if nothing was written to it yet.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.head.seq == 0
     }
 
-    /// Where the chain stands, lines that are not committed yet included.
+    /// Returns the end of the chain, uncommitted lines included.
     #[must_use]
     #[expect(
         clippy::misnamed_getters,
@@ -211,13 +210,13 @@ impl Journal {
         self.pending_head
     }
 
-    /// What a crash cut off; the next commit takes it out and says so.
+    /// Returns the rest of a line that a crash cut off; the next commit removes and reports it.
     #[must_use]
     pub fn torn(&self) -> Option<&Repaired> {
         self.torn.as_ref()
     }
 
-    /// How the session began, from the first line.
+    /// Reads the start of the session from the first line.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -240,12 +239,12 @@ impl Journal {
         }
     }
 
-    /// Adds a line to what the next [`Journal::commit`] writes.
+    /// Adds a line to the lines that the next [`Journal::commit`] writes.
     pub fn push(&mut self, agent: &str, time_ns: u64, record: Record) {
         if let Some(torn) = self.torn.take() {
             self.push(agent, time_ns, Record::Repaired(torn));
         }
-        // A journal begins with its start, also where all of it is gone.
+        // A journal begins with its start, also after all of it was lost.
         let is_start = self.pending_head.seq == 0 && matches!(record, Record::Start(_));
         if let Some(lost) = self.lost.take_if(|_| !is_start) {
             self.push(agent, time_ns, Record::Lost(lost));
@@ -272,7 +271,7 @@ impl Journal {
         self.pending.push(b'\n');
     }
 
-    /// Writes all pushed lines in one call; `durable` also waits until they are on the disk.
+    /// Writes all pushed lines in one system call; `durable` also waits until they are on disk.
     ///
     /// # Errors
     /// They cannot be written; the journal is then as it was.
@@ -281,7 +280,7 @@ impl Journal {
         let written = self.write(durable);
         let lines = std::mem::take(&mut self.pending);
         if let Err(source) = written {
-            // A disk that is full takes a part of the bytes.
+            // A full disk may take only some of the bytes.
             self.file.set_len(self.length).ok();
             self.pending_head = self.head;
             return Err(FileError::new(Action::Append, &self.path, source));
@@ -309,7 +308,8 @@ impl Journal {
     }
 
     fn write(&mut self, durable: bool) -> io::Result<()> {
-        // What a crash left behind the last whole line goes first; the lines to write begin with a report of it.
+        // Remains of a crash behind the last whole line are removed first; the lines to write begin with a report of
+        // them.
         if self.file.metadata()?.len() > self.length {
             self.file.set_len(self.length)?;
         }
@@ -321,7 +321,7 @@ impl Journal {
     }
 }
 
-/// The file, with its directory when that is missing. Both are for the owner alone: prompts are in them.
+/// Opens the file, creates it and its directory if missing. Both are for the owner alone: they hold prompts.
 fn open_or_make(directory: &Path, path: &Path) -> Result<File, FileError> {
     let file = match files::open_log(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -333,7 +333,7 @@ fn open_or_make(directory: &Path, path: &Path) -> Result<File, FileError> {
     file.map_err(|source| FileError::new(Action::Append, path, source))
 }
 
-/// The last whole line, where it ends (its line feed included), and what lies behind it.
+/// The last whole line, where it ends (its line feed included), and the bytes behind it.
 struct Tail {
     line: Option<Vec<u8>>,
     end: u64,
@@ -387,7 +387,8 @@ fn report(torn: &[u8]) -> Repaired {
     }
 }
 
-/// A line that is none of ours breaks the chain, which readers report; the next one follows it all the same.
+/// Returns the head after a line. A line that we did not write breaks the chain, which readers report; the next one
+/// follows it all the same.
 fn head_after(file: &File, line: &[u8], end: u64) -> io::Result<Head> {
     let hash = digest(line);
     if let Ok(last) = serde_json::from_slice::<Last>(line) {
@@ -413,7 +414,7 @@ fn head_after(file: &File, line: &[u8], end: u64) -> io::Result<Head> {
         from += bytes.len() as u64;
         head.seq += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
     }
-    // Nobody knows how many of them were calls, and a budget must not grow by damage.
+    // The number of calls among the lines is unknown, and a budget must not grow by damage.
     head.calls = head.seq;
     Ok(head)
 }

@@ -1,11 +1,11 @@
-//! Makes what agents say fit for keeping: secrets out, sizes capped, hashes over the whole.
+//! Prepares texts of agents for storage: removes secrets, caps sizes, hashes the whole.
 
 use serde_json::{Map, Value};
 
 use super::record::Kept;
 use base::digest;
 
-/// Bytes of one text that are kept: prompts, plans, last words.
+/// Bytes of one text that are kept: prompts, plans, final messages.
 pub const MAX_TEXT: usize = 16 * 1024;
 
 /// Bytes of a tool's output that are kept, of tests and of failures.
@@ -14,7 +14,7 @@ pub const MAX_OUTPUT: usize = 64 * 1024;
 /// Bytes of a call's arguments that are kept, all texts together.
 pub const MAX_INPUT: usize = 16 * 1024;
 
-/// Redacts and caps a text. Tests put their summary at the end, so the middle is what goes.
+/// Redacts and caps a text. Tests print their summary at the end, so the middle is cut.
 #[must_use]
 pub fn text(whole: &str, limit: usize) -> Kept {
     let redacted = redact::text(whole);
@@ -32,7 +32,7 @@ pub fn text(whole: &str, limit: usize) -> Kept {
     }
 }
 
-/// The first half and the last half of what may be kept, with a note between them.
+/// Keeps the first and the last half of `limit` bytes, with a note between them.
 fn cap(text: &str, limit: usize) -> String {
     let half = limit / 2;
     let head_end = text.floor_char_boundary(half);
@@ -43,16 +43,16 @@ fn cap(text: &str, limit: usize) -> String {
     format!("{head}\n[… {left_out} bytes left out …]\n{tail}")
 }
 
-/// Arguments of a call as they are kept.
+/// Arguments of a call as they are stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     /// Redacted and capped.
     pub value: Value,
-    /// SHA-256 of the whole as canonical JSON.
+    /// SHA-256 of the whole, as canonical JSON.
     pub sha256: String,
-    /// Secrets that were taken out.
+    /// Number of secrets that were removed.
     pub redacted: u64,
-    /// Not all was kept.
+    /// Set if not all was kept.
     pub capped: bool,
 }
 
@@ -70,7 +70,7 @@ pub fn input(whole: &Value) -> Input {
     }
 }
 
-/// Spends `room` on the texts and names in order; what does not fit is cut, and says so.
+/// Spends `room` on strings and names in order; cuts the rest and reports that.
 fn cap_value(value: &mut Value, room: &mut usize) -> bool {
     match value {
         Value::String(text) => {
@@ -111,7 +111,7 @@ fn cap_value(value: &mut Value, room: &mut usize) -> bool {
     }
 }
 
-/// JSON without spaces whose keys are sorted at every level, so that equal arguments have equal hashes.
+/// Returns JSON without spaces, with the keys sorted at every level, so that equal arguments have equal hashes.
 #[must_use]
 pub fn canonical(value: &Value) -> String {
     let mut sorted = value.clone();

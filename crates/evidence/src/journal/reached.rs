@@ -1,5 +1,5 @@
 //! Notes how far the journal of each session has come, so that lines which a program cut off, exchanged or removed are
-//! missed when the journal is opened again.
+//! noticed when the journal is opened again.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,16 +12,15 @@ use base::workspace::Workspace;
 
 use super::SessionId;
 
-/// How far a journal had come.
+/// Position that a journal had reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reached {
-    /// The session.
     pub(crate) session: String,
-    /// Its lines.
+    /// Number of its lines.
     pub(crate) lines: u64,
     /// Their length in bytes.
     pub(crate) length: u64,
-    /// SHA-256 of the last of them, as hexadecimal text.
+    /// SHA-256 of the last of them, in hexadecimal digits.
     pub(crate) hash: String,
 }
 
@@ -32,10 +31,10 @@ pub struct JournalNotes {
 }
 
 impl JournalNotes {
-    /// Opens the notes, made when missing. `None` where the user has no trust store.
+    /// Opens the notes, creates them if missing. Returns `None` if the user has no trust store.
     ///
     /// # Errors
-    /// The trust store cannot be read or made.
+    /// The trust store cannot be read or created.
     pub fn open(workspace: &Workspace) -> Result<Option<Self>, FileError> {
         let store = SealedFiles::open(workspace)?;
         Ok(store.map(|store| Self { store }))
@@ -47,8 +46,8 @@ impl JournalNotes {
         SealedFiles::has_key(workspace.state()?).then(|| Self::open(workspace).ok().flatten())?
     }
 
-    /// Returns the note of a session. One that a crash tore is put back from its copy, which is written after it and
-    /// tells of the same lines or of fewer.
+    /// Returns the note of a session. A note that a crash tore is restored from its copy, which is written after it and
+    /// covers the same lines or fewer.
     pub(crate) fn read(&self, session: &SessionId) -> Result<Option<Reached>, FileError> {
         let path = self.path(session);
         match self.store.unseal(&path) {
@@ -68,7 +67,7 @@ impl JournalNotes {
 
     /// Forgets a session, because its lines are in a bundle.
     pub fn forget(&self, session: &SessionId) {
-        // What stays is forgotten with the next seal.
+        // A note that stays is removed with the next seal.
         self.store.copy().remove(&self.path(session));
         fs::remove_file(self.path(session)).ok();
     }

@@ -10,17 +10,17 @@ use super::{NO_LINE, SessionId};
 use base::digest;
 use base::files::{self, Action, FileError};
 
-/// More names of one directory are not looked at.
+/// Most names that are read from one directory.
 const MAX_JOURNALS: usize = 1_000_000;
 
-/// Something that is not as it was written.
+/// A line that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// The line is none of ours.
+    /// The line is not one of our lines.
     Unreadable {
         /// Number of the line in the file, from 1.
         line: u64,
-        /// What the parser said.
+        /// Message of the parser.
         why: String,
     },
     /// The line does not follow the one before it.
@@ -30,7 +30,7 @@ pub enum Problem {
     },
     /// The last line was cut off; the next append takes it out.
     Torn {
-        /// Its bytes.
+        /// Its length in bytes.
         bytes: u64,
     },
 }
@@ -50,12 +50,12 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// One session as its journal tells it.
+/// One session, read from its journal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Session {
-    /// Every line that could be read.
+    /// Every readable line.
     pub lines: Vec<Line>,
-    /// What is wrong.
+    /// Lines that are not as they were written.
     pub problems: Vec<Problem>,
 }
 
@@ -78,13 +78,13 @@ impl Session {
         Ok(session)
     }
 
-    /// Every line is there and follows the one before it.
+    /// Returns `true` if every line is there and follows the one before it.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// The session was reported as ended, and nothing came after that.
+    /// Returns `true` if the session was reported as ended and nothing came after that.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         matches!(
@@ -94,14 +94,14 @@ impl Session {
     }
 }
 
-/// Follows a journal line by line, also while it grows.
+/// Reader that follows a journal line by line, also while it grows.
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
     file: BufReader<File>,
-    /// Where the next line begins.
+    /// Offset of the next line.
     offset: u64,
-    /// The next line, as far as it is there.
+    /// The part of the next line that was read.
     partial: Vec<u8>,
     number: u64,
     expected: (u64, [u8; 32]),
@@ -109,7 +109,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Starts at the first line.
+    /// Opens a journal at the first line.
     ///
     /// # Errors
     /// There is no such file, or it cannot be read.
@@ -127,7 +127,7 @@ impl Reader {
         })
     }
 
-    /// The next whole line, or nothing when there is none yet; call again to see what was added since.
+    /// Returns the next whole line, or `None` if there is none yet; call again to see later lines.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -144,7 +144,7 @@ impl Reader {
         Ok(Some(self.check(&bytes)))
     }
 
-    /// Lines that did not follow the one before them, so far.
+    /// Returns the lines so far that did not follow the one before them.
     #[must_use]
     pub fn broken(&self) -> &[Problem] {
         &self.broken
@@ -156,7 +156,7 @@ impl Reader {
     }
 
     fn fill(&mut self) -> io::Result<bool> {
-        // What was there of a line may have been taken out by a repair since, so it is read anew.
+        // A repair may have removed the partial line since, so it is read again.
         if !self.partial.is_empty() {
             self.partial.clear();
             self.file.seek(SeekFrom::Start(self.offset))?;
@@ -190,7 +190,7 @@ impl Reader {
     }
 }
 
-/// All journals of a directory by the time of their last change, oldest first; none when there is no directory.
+/// Lists the journals of a directory by the time of their last change, oldest first; none if there is no directory.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -206,7 +206,7 @@ pub fn journals(directory: &Path) -> Result<Vec<(SessionId, PathBuf)>, FileError
         let Some(session) = SessionId::of_path(&path) else {
             continue;
         };
-        // One that is removed while we look was not there.
+        // A file that is removed meanwhile is skipped.
         let Ok(facts) = files::metadata(&path) else {
             continue;
         };

@@ -1,4 +1,5 @@
-//! The lines of a journal, by kind. The field names are the file format: they are added to and never change their meaning.
+//! The lines of a journal, by kind. The field names are the file format: fields are added, and never change their
+//! meaning.
 
 use oversight::governance::{Governance, Mode};
 use serde::{Deserialize, Serialize};
@@ -16,36 +17,36 @@ pub use undo::{Restored, RestoredFile, Rollback, Snapshot, Unwatched};
 pub struct Line {
     /// Its number, from 0.
     pub seq: u64,
-    /// SHA-256 of the line before it, as hexadecimal text.
+    /// SHA-256 of the line before it, in hexadecimal digits.
     pub prev: String,
-    /// When, in nanoseconds since 1970.
+    /// Time in nanoseconds since 1970.
     pub time_ns: u64,
-    /// The agent whose hook this was: `claude`, `codex`, `gemini`, `cursor`, `copilot`.
+    /// The agent that ran the hook: `claude`, `codex`, `gemini`, `cursor`, `copilot`.
     pub agent: String,
     /// Tool calls in this session up to and including this line.
     pub calls: u64,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub record: Record,
 }
 
-/// What happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Record {
     /// The session began, or was first seen.
     Start(Box<Start>),
-    /// A person said something.
+    /// A person wrote a prompt.
     Prompt(Prompt),
     /// The agent gave a plan.
     Plan(Plan),
-    /// The agent wants to use a tool, and what was answered.
+    /// The agent wants to use a tool; holds the answer.
     Call(Box<Call>),
-    /// A call that builds, installs or tests begins, and what it can read beside the commit.
+    /// A call that builds, installs or tests begins, and the files that it can read beside the commit.
     Building(Building),
     /// The tool has ended.
     Result(Outcome),
-    /// The tool broke or was cut off.
+    /// The tool failed or was interrupted.
     Failure(Outcome),
     /// The agent finished its turn.
     Stop(Stop),
@@ -55,33 +56,33 @@ pub enum Record {
     ConfigChange(ConfigChange),
     /// The session goes on with another model.
     ModelSwitch(ModelSwitch),
-    /// The agent itself broke: its model could not be reached, or it could not go on.
+    /// The agent itself failed: its model could not be reached, or it could not go on.
     Broke(Broke),
-    /// The working tree was kept as it was when the session began.
+    /// The working tree was saved as it was when the session began.
     Snapshot(Snapshot),
-    /// The working tree was returned to the snapshot.
+    /// The working tree was reset to the snapshot.
     Rollback(Rollback),
-    /// Protected files were changed, and the change was taken back.
+    /// Protected files were changed, and the change was reverted.
     Restored(Restored),
     /// A command that was to be supervised was not.
     Unwatched(Unwatched),
     /// The session ended.
     End(End),
-    /// The lines from `from` to the one before this are being made into a bundle.
+    /// The lines from `from` to the one before this are being sealed.
     Sealing(Sealing),
-    /// They are in a bundle now; what follows belongs to another one.
+    /// They are in a bundle now; later lines belong to another one.
     Sealed(Sealed),
-    /// The line before was torn by a crash and has been taken out.
+    /// The line before was torn by a crash and has been removed.
     Repaired(Repaired),
-    /// Lines that had been written are gone or were exchanged, and no crash did it.
+    /// Lines that had been written are gone or were exchanged, and not by a crash.
     Lost(Lost),
-    /// A kind that a later version writes.
+    /// A kind of a later version.
     #[serde(other)]
     Unknown,
 }
 
 impl Record {
-    /// The word in `kind`.
+    /// Returns the value of `kind`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -117,15 +118,15 @@ impl Record {
 pub struct Start {
     /// The id as the agent gave it; the file's name may be its hash.
     pub session: String,
-    /// `startup`, `resume`, `clear`, … as the agent says; `first-seen` when the start itself was never reported.
+    /// `startup`, `resume`, `clear`, … as the agent says; `first-seen` if the start itself was never reported.
     pub source: String,
-    /// The model, where the agent tells.
+    /// The model, if the agent states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The role that the whole session plays: the agent definition it was started with, where the agent tells.
+    /// The role that the whole session plays: the agent definition it was started with, if the agent states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// Where the agent works.
+    /// Working directory of the agent.
     pub cwd: String,
     /// The agent's own record of the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,25 +137,25 @@ pub struct Start {
     /// Branch that was checked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Grants, settings and approval key as they were.
+    /// Grants, settings and approval key at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pins: Option<Pin>,
-    /// Our hook stood in the agent's settings, as far as we can see them.
+    /// Set if our hook was in the agent's settings, as far as we can see them.
     pub wired: bool,
-    /// Our own version.
+    /// Version of Role OS.
     pub roleos: String,
-    /// The capability gate was on.
+    /// Set if the capability gate was on.
     pub gate: bool,
-    /// No person was there to ask.
+    /// Set if no person was there to confirm.
     pub unattended: bool,
     /// `off`, `restricted`, `approved` or `autonomous`.
     pub mode: String,
-    /// The policy of the mode, as the text whose hash a bundle carries; empty when the mode is off.
+    /// The policy of the mode, as the text whose hash a bundle carries; empty if the mode is off.
     pub policy: String,
-    /// The policy of the mode in full; absent when the mode is off.
+    /// The policy of the mode in full; absent if the mode is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// The agent's own process, by which it is known whether the session can still go on.
+    /// Process of the agent; while it exists, the session can go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
     /// Rules that cannot be enforced in this session, each with the reason.
@@ -188,7 +189,7 @@ impl From<&Governance> for Limits {
 }
 
 impl Start {
-    /// The mode and limits with which the session began; none when no mode governed.
+    /// Returns the mode and limits with which the session began; `None` if no mode was in force.
     #[must_use]
     pub fn governance(&self) -> Option<Governance> {
         let limits = self.limits.clone()?;
@@ -202,40 +203,40 @@ impl Start {
     }
 }
 
-/// Text that was made fit for keeping.
+/// Text prepared for storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Kept {
     /// Redacted and capped.
     pub text: String,
-    /// SHA-256 of the whole text as it came.
+    /// SHA-256 of the original text.
     pub sha256: String,
-    /// Bytes of the whole text.
+    /// Length of the original text in bytes.
     pub bytes: u64,
-    /// Secrets that were taken out.
+    /// Number of secrets that were removed.
     #[serde(skip_serializing_if = "is_zero")]
     pub redacted: u64,
-    /// Not all of it was kept.
+    /// Set if not all of it was kept.
     #[serde(skip_serializing_if = "is_false")]
     pub capped: bool,
 }
 
-/// What a person asked for.
+/// A person's prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Prompt {
-    /// The words.
+    /// The text.
     #[serde(flatten)]
     pub kept: Kept,
 }
 
-/// What the agent said it would do.
+/// The agent's plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Plan {
-    /// The tool by which it said so: `ExitPlanMode`, `TodoWrite`, `update_plan`, …
+    /// The tool that carried it: `ExitPlanMode`, `TodoWrite`, `update_plan`, …
     pub tool: String,
-    /// The plan as text, one line a step.
+    /// The plan as text, one line per step.
     #[serde(flatten)]
     pub kept: Kept,
 }
@@ -244,7 +245,7 @@ pub struct Plan {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Call {
-    /// The agent's name for this call; empty when it gives none.
+    /// The agent's name for this call; empty if it gives none.
     pub call_id: String,
     /// The tool, by the agent's name.
     pub tool: String,
@@ -252,36 +253,36 @@ pub struct Call {
     pub input: Value,
     /// SHA-256 of the whole arguments as canonical JSON, see [`super::capture::canonical`].
     pub input_sha256: String,
-    /// Secrets that were taken out.
+    /// Number of secrets that were removed.
     #[serde(skip_serializing_if = "is_zero")]
     pub redacted: u64,
-    /// Not all of the arguments were kept.
+    /// Set if not all of the arguments were kept.
     #[serde(skip_serializing_if = "is_false")]
     pub capped: bool,
-    /// Where it would run.
+    /// Directory in which it would run.
     pub cwd: String,
     /// The subagent that made the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
-    /// The capability gate was on.
+    /// Set if the capability gate was on.
     pub gate: bool,
-    /// What was answered: `allow`, `advise`, `watch`, `ask` or `deny`.
+    /// The answer: `allow`, `advise`, `watch`, `ask` or `deny`.
     pub verdict: String,
-    /// What the bundle says of it: `allowed`, `denied` or `confirmed`.
+    /// The check in the bundle: `allowed`, `denied` or `confirmed`.
     pub recorded: String,
     /// Ids of all gated actions that were found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<String>,
-    /// Why.
+    /// Reasons of the verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// Advice that was given.
+    /// Advice to the agent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Grants that let it through, by action.
+    /// Grants that allowed it, by action.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<String>,
-    /// The refusal whose approval let it through.
+    /// The refusal whose approval allowed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
     /// Rules of the mode and budgets that were broken.
@@ -290,14 +291,14 @@ pub struct Call {
     /// The id that the refusal showed, under which a person may approve the act.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
-    /// SHA-256 of the act as an approval binds it, of calls with gated actions, as hexadecimal text.
+    /// SHA-256 of the act as an approval binds it, for calls with gated actions, in hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub act: Option<String>,
-    /// How long the decision took, in microseconds.
+    /// Duration of the decision, in microseconds.
     pub decided_us: u64,
 }
 
-/// What a build could read beside the commit from which the session started.
+/// The files that a build could read beside the commit from which the session started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Building {
@@ -306,7 +307,7 @@ pub struct Building {
     /// Code beside the diff that the session had written by then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own: Option<String>,
-    /// Changed files that say what is built.
+    /// Changed build files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<BuildFile>,
 }
@@ -317,49 +318,48 @@ pub struct Building {
 pub struct BuildFile {
     /// The path in the repository.
     pub path: String,
-    /// Hashes of the lines in it that the commit does not have, where the file is a recipe.
+    /// Hashes of the lines in it that are not in the commit, if the file is a recipe.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<String>,
 }
 
-/// How a tool ended.
+/// The end of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outcome {
     /// The agent's name for the call.
     pub call_id: String,
-    /// The tool.
     pub tool: String,
     /// SHA-256 of the whole result as canonical JSON.
     pub sha256: String,
-    /// Whether the result looks like a failure of the tool or of the command.
+    /// Set if the result looks like a failure of the tool or of the command.
     #[serde(skip_serializing_if = "is_false")]
     pub failed: bool,
-    /// Exit status, where it is known.
+    /// Exit status, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<i64>,
-    /// How long the tool took, where the agent tells.
+    /// Duration of the tool, if the agent states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// The command ran tests, so what it printed is evidence.
+    /// Set if the command ran tests, so that its output is evidence.
     #[serde(skip_serializing_if = "is_false")]
     pub test: bool,
-    /// The working tree after a test run, as git hashes it: what was tested.
+    /// The working tree after a test run, as git hashes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     /// The settings that choose tests, after a test run, as one hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
-    /// The real directory in which the tests ran, where it is known.
+    /// The real directory in which the tests ran, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// The tests are not those of the repository around the session.
+    /// Set if the tests are not those of the repository around the session.
     #[serde(skip_serializing_if = "is_false")]
     pub elsewhere: bool,
-    /// Why a program of the test command may not be the real one, or a script of the project no test runner.
+    /// Why a program of the test command may not be the real one, or a script of the project may not be a test runner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
-    /// What it printed: kept of tests and of failures only.
+    /// Its output, kept for tests and failures only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Kept>,
 }
@@ -368,10 +368,9 @@ pub struct Outcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stop {
-    /// The subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
-    /// The last words of the agent.
+    /// Final message of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Kept>,
 }
@@ -380,12 +379,12 @@ pub struct Stop {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConfigChange {
-    /// Which settings, as the agent says.
+    /// Source of the settings, as the agent says.
     pub source: String,
-    /// The file, where the agent tells.
+    /// The file, if the agent states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The change was refused.
+    /// Set if the change was refused.
     #[serde(skip_serializing_if = "is_false")]
     pub refused: bool,
 }
@@ -394,36 +393,36 @@ pub struct ConfigChange {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelSwitch {
-    /// The one before.
+    /// The previous model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The one after.
+    /// The next model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
 
-/// The end.
+/// The end of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct End {
-    /// Why, as the agent says.
+    /// Reason, as the agent says.
     pub reason: String,
 }
 
-/// The agent could not go on.
+/// A failure of the agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Broke {
-    /// What it said.
+    /// Its message.
     #[serde(flatten)]
     pub kept: Kept,
 }
 
-/// A seal has begun. Whoever finds no [`Sealed`] behind it finishes it under the same task id.
+/// A seal has begun. If no [`Sealed`] follows, the next seal finishes it under the same task id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sealing {
-    /// The task id that the bundle has or gets.
+    /// The task id of the bundle.
     pub task_id: String,
     /// Number of the first line that goes into it.
     pub from: u64,
@@ -435,25 +434,25 @@ pub struct Sealing {
 pub struct Sealed {
     /// The task id of the bundle.
     pub task_id: String,
-    /// SHA-256 of the bundle; empty when there was nothing to seal.
+    /// SHA-256 of the bundle; empty if there was nothing to seal.
     pub sha256: String,
     /// Number of the last line that is in it.
     pub upto: u64,
 }
 
-/// What was left of a line that a crash cut off.
+/// The rest of a line that a crash cut off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Repaired {
-    /// Its bytes.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// SHA-256 of them.
+    /// Its SHA-256.
     pub sha256: String,
-    /// The beginning of them.
+    /// Its beginning.
     pub text: String,
 }
 
-/// How many lines there should have been, and were.
+/// A loss of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Lost {

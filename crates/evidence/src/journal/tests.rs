@@ -1,4 +1,4 @@
-//! What a crash, a stranger and a crowd may do to a journal.
+//! Crashes, foreign writers and concurrent writers of a journal.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -65,7 +65,7 @@ fn lines_follow_each_other_across_processes() {
     };
     add(directory.path(), Record::Start(Box::new(start.clone())));
     add(directory.path(), Record::Call(Box::default()));
-    // Longer than what is read first from the end.
+    // Longer than the part that is read first from the end.
     add(directory.path(), prompt(&"x".repeat(20_000)));
     let call = Call {
         input: json!({"b": "x".repeat(70_000)}),
@@ -144,7 +144,7 @@ fn a_changed_removed_or_foreign_line_is_seen() {
         spoil(&path, text.as_bytes());
         let problems = Session::read(&path).unwrap().problems;
         assert!(problems.contains(problem), "{problems:?}");
-        // The session goes on all the same, and its later lines are a chain again.
+        // The session goes on nevertheless, and its later lines are a chain again.
         let before = problems.len();
         add(directory.path(), prompt("later"));
         add(directory.path(), prompt("later"));

@@ -1,5 +1,5 @@
 //! The last known state of each ledger, in the user's trust store. A ledger that is rolled back together with its
-//! checkpoint looks whole from inside the workspace; from here it does not.
+//! checkpoint looks whole inside the workspace, but not compared with this record.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ use base::trust_store::TrustStore;
 /// Folder of the records in the trust store.
 const FOLDER: &str = "ledgers";
 
-/// Most records that are looked through.
+/// Most records that are read.
 const MAX_RECORDS: usize = 10_000;
 
-/// Name of the problem that a rollback is.
+/// Kind of the problem of a rolled back ledger.
 pub const ROLLED_BACK: &str = "rolled_back";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
-    /// For people; the name of the file is its hash.
+    /// Path of the ledger, for people; the file's name is its hash.
     ledger: PathBuf,
     origin: String,
     size: u64,
@@ -42,7 +42,7 @@ impl Record {
         }
     }
 
-    /// Returns what is wrong with a ledger that this record is about.
+    /// Returns the contradiction between this record and its ledger, if there is one.
     fn contradiction(&self, tree: Option<&Ledger>) -> Option<String> {
         let (size, at) = (self.size, &self.at);
         let Some(tree) = tree else {
@@ -66,8 +66,8 @@ impl Record {
     }
 }
 
-/// Returns the canonical directory and the name of its record. A directory that is gone has the name that its parent
-/// gives it.
+/// Returns the canonical directory and the name of its record. For a missing directory, the name is derived from its
+/// parent.
 fn named(directory: &Path) -> Result<(PathBuf, String), FileError> {
     let fail = |error| FileError::new(Action::Read, directory, error);
     let canonical = match fs::canonicalize(directory) {
@@ -92,17 +92,17 @@ pub fn path_of(directory: &Path) -> Option<String> {
     named(directory).ok().map(|(_, name)| name)
 }
 
-/// What has to be known of a ledger before its state is recorded.
+/// The state of a ledger before a new one is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Before {
-    /// Its leaves before the new ones.
+    /// Number of leaves before the new ones.
     pub(crate) leaves: u64,
-    /// The workspace was initialised, so that there has to be a record of these.
+    /// Set if the workspace was initialised, so that a record of these leaves must exist.
     pub(crate) is_expected: bool,
 }
 
-/// Records the state of a ledger unless an earlier record contradicts it, which is returned in words. Without a record, a
-/// ledger that was there before may be an older one: only a person can say that it is not.
+/// Records the state of a ledger unless an earlier record contradicts it, which is returned as a sentence. Without a
+/// record, an existing ledger may be an older copy: only a person can rule that out.
 ///
 /// # Errors
 /// The record cannot be read or written.
@@ -132,7 +132,7 @@ pub(crate) fn remember(
     Ok(contradiction)
 }
 
-/// Replaces the record by the state that the ledger has now, whatever was known before.
+/// Replaces the record by the state that the ledger has now, regardless of the earlier one.
 ///
 /// # Errors
 /// The record cannot be written.
@@ -154,8 +154,8 @@ pub fn forget(store: &TrustStore, directory: &Path) {
     }
 }
 
-/// Compares a ledger with its record. A record that cannot be read, or is gone where there has to be one, is a problem: it
-/// may be the one that tells.
+/// Compares a ledger with its record. A record that cannot be read, or is missing where one must exist, is a problem:
+/// it may be the one that shows a rollback.
 pub(crate) fn compare(
     store: &TrustStore,
     directory: &Path,
@@ -175,7 +175,7 @@ pub(crate) fn compare(
     }
 }
 
-/// What is wrong with a ledger that has leaves and no record.
+/// Returns the problem of a ledger that has leaves and no record.
 fn unrecorded(store: &TrustStore, tree: &Ledger, is_expected: bool) -> Option<Problem> {
     newer_original(store, tree).or_else(|| {
         let why =
@@ -202,7 +202,7 @@ fn newer_original(store: &TrustStore, tree: &Ledger) -> Option<Problem> {
     })
 }
 
-/// Where the record of a ledger lies, so that a reader can tell when it changes.
+/// Returns the path of a ledger's record, so that a reader can notice when it changes.
 #[must_use]
 pub fn path(store: &TrustStore, directory: &Path) -> Option<PathBuf> {
     let (_, name) = named(directory).ok()?;

@@ -1,4 +1,4 @@
-//! What shows, apart from the ledger itself, that bundles were sealed in a workspace. Asked only where there is no ledger.
+//! Traces of seals in a workspace, apart from the ledger itself. Read only if there is no ledger.
 //!
 //! To make a ledger disappear without a trace, a program would have to remove the trust store with its copy, the bundles,
 //! the journals, the record of the installation and the receipts.
@@ -13,19 +13,19 @@ use base::workspace::Workspace;
 use crate::journal::read::{Session, journals};
 use crate::journal::record::Record;
 
-/// What is known of seals in a workspace without a ledger.
+/// Knowledge about seals in a workspace without a ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seals {
     /// Nothing was sealed, and the workspace was not initialised.
     None,
     /// The workspace was initialised, and its record agrees that nothing was sealed since.
     NotYet,
-    /// Something was sealed, or nothing is left that could show that it was not; in words for people.
+    /// Something was sealed, or nothing is left that could rule it out; as a sentence for people.
     Missed(String),
 }
 
 impl Seals {
-    /// Looks at all that a seal leaves behind, if there is no ledger in `directory`.
+    /// Looks at all traces that a seal leaves, if there is no ledger in `directory`.
     #[must_use]
     pub fn without_ledger(directory: &Path, workspace: &Workspace) -> Self {
         if super::is_named(directory) {
@@ -57,7 +57,7 @@ impl Seals {
     }
 }
 
-/// Returns a session whose journal says that a bundle was made of it.
+/// Returns a session whose journal records a sealed bundle.
 fn sealed_session(workspace: &Workspace) -> Option<String> {
     let found = journals(&workspace.sessions_dir()).unwrap_or_default();
     let is_sealed =

@@ -1,4 +1,4 @@
-//! Where a leaf stands, read off the file.
+//! Places of leaves, read from the file.
 
 use super::*;
 use base::files::Privacy;
@@ -25,7 +25,7 @@ fn line(index: u64, leaf: &Leaf, file: &str) -> String {
     serde_json::to_string(&line).unwrap() + "\n"
 }
 
-/// The place of a leaf in a file of these lines.
+/// Returns the place of a leaf in a file of these lines.
 fn place(lines: &[String], leaf: &Leaf) -> Result<Option<(u64, u64)>, LedgerError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(LEAVES);
@@ -52,7 +52,7 @@ fn a_leaf_has_its_place_among_the_whole_lines() {
         ..leaf(1)
     };
     assert_eq!(place(&lines, &other).unwrap(), None);
-    // A line that was cut off does not count, and its leaf is not logged yet.
+    // A line that was cut off does not count: its leaf is not logged yet.
     let torn = line(3, &leaf(3), FILE);
     lines.push(torn.trim_end().to_owned());
     assert_eq!(place(&lines, &leaf(3)).unwrap(), None);

@@ -1,7 +1,7 @@
 //! Signed notes of bundles that a person deleted: `tombstones.jsonl` beside the leaves.
 //!
-//! The leaf of a deleted bundle stays in the tree, so every checkpoint and proof still holds; its tombstone says when it was
-//! deleted, by whom and why. A tombstone that no trusted key signed, or that names another bundle, counts for nothing.
+//! The leaf of a deleted bundle stays in the tree, so every checkpoint and proof still holds; its tombstone records
+//! when and why a person deleted it. A tombstone that no trusted key signed, or that names another bundle, is ignored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,32 +13,32 @@ use super::{Entry, LedgerError, Problem};
 use base::files::{self, Privacy};
 
 pub(super) const FILE: &str = "tombstones.jsonl";
-/// Precedes the signed bytes, so that the signature can mean nothing else.
+/// Prefix of the signed bytes, so that the signature cannot be used for anything else.
 const CONTEXT: &[u8] = b"roleos tombstone ed25519 v1\n";
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// Kind of the problem of a deleted bundle that was solved: its absence makes no figure better.
+/// Kind of the problem of a deleted bundle that was solved: its absence improves no figure.
 pub const DELETED: &str = "deleted";
 /// Kind of the problem of any other deleted bundle.
 pub const DELETED_UNSOLVED: &str = "deleted_unsolved";
 
-/// What is known of a deleted bundle.
+/// Record of a deleted bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tombstone {
     /// Place of its leaf in the ledger.
     pub index: u64,
-    /// Which task.
+    /// Task id of the bundle.
     pub task_id: String,
     /// SHA-256 of the bundle.
     pub sha256: String,
-    /// How the task ended.
+    /// Outcome of the task.
     pub outcome: String,
-    /// When it was deleted.
+    /// Time of the deletion.
     pub deleted: String,
-    /// Who deleted it.
+    /// Actor that deleted it.
     pub by: String,
-    /// Why.
+    /// Reason of the deletion.
     pub reason: String,
 }
 
@@ -56,7 +56,7 @@ impl Tombstone {
         bytes
     }
 
-    /// Says in the words of `ledger verify` what became of the bundle.
+    /// Returns the deletion as a problem of `ledger verify`.
     #[must_use]
     pub fn problem(&self) -> Problem {
         let kind = match self.outcome.as_str() {
@@ -110,7 +110,7 @@ pub(crate) fn append(
     Ok(())
 }
 
-/// Reads the tombstones that a trusted key signed for leaves of this ledger, by their place. Others are passed over.
+/// Reads the tombstones that a trusted key signed for leaves of this ledger, by their place. Others are skipped.
 pub(crate) fn read(
     directory: &Path,
     entries: &[Entry],

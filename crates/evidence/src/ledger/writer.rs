@@ -1,5 +1,4 @@
-//! The ledger, locked for writing. It signs only leaves that this program appended: in this run, or in one that a crash
-//! interrupted.
+//! The ledger, locked for writing. It signs only leaves that this program appended, now or before a crash.
 
 use std::fs;
 use std::path::Path;
@@ -15,21 +14,21 @@ use super::{
 };
 use base::files::{self, Action, FileError, Lock, Privacy};
 
-/// The bundles beside a ledger, as far as its repair needs them.
+/// Access to the bundles beside a ledger, for its repair.
 pub(crate) trait Bundles {
     /// Returns `true` if the leaf with this index is a bundle that one of our own keys signed for this place.
     fn proves(&self, ledger: &LedgerFile, index: usize) -> bool;
 
-    /// Finds the bundle of a last leaf whose line was cut off; `is_it` recognises the leaf.
+    /// Finds the bundle of a last leaf whose line was cut off; `is_it` returns `true` for the leaf.
     fn find_lost(&self, ledger: &LedgerFile, is_it: &dyn Fn(Leaf) -> bool) -> Option<Entry>;
 }
 
-/// Why leaves could not be appended.
+/// Error of appending leaves.
 #[derive(Debug)]
 pub(crate) enum NotAppended {
     /// The leaves are as they were before.
     Absent(LedgerError),
-    /// The lines may stand in the file, so that their bundles must stay.
+    /// The lines may be in the file, so their bundles must stay.
     Unknown(LedgerError),
 }
 
@@ -42,10 +41,10 @@ pub(crate) struct LedgerWriter {
 }
 
 impl LedgerWriter {
-    /// Locks the ledger, makes it when there is none, and repairs what a crash left.
+    /// Locks the ledger, creates it if there is none, and repairs the effects of a crash.
     ///
-    /// A ledger that does not fit the checkpoint beside it, or that has leaves which neither a checkpoint of ours nor
-    /// their own bundles prove to be ours, is not opened.
+    /// A ledger that does not fit the checkpoint beside it, or that has leaves which neither our checkpoint nor their
+    /// own bundles prove to be ours, is not opened.
     pub(crate) fn open(
         directory: &Path,
         trusted: &[PublicKey],
@@ -75,7 +74,7 @@ impl LedgerWriter {
         &self.file
     }
 
-    /// What a crash had left behind and was put right, in words for people.
+    /// Returns the effects of a crash that were repaired, as sentences for people.
     pub(crate) fn repaired(&self) -> &[String] {
         &self.repaired
     }
@@ -115,7 +114,7 @@ impl LedgerWriter {
         Ok(())
     }
 
-    /// Puts back the last leaf when its line was cut off and the checkpoint tells which one it was.
+    /// Restores the last leaf if its line was cut off and the checkpoint identifies it.
     fn restore_last(
         &mut self,
         broken: Consistency,
@@ -181,11 +180,11 @@ impl LedgerWriter {
         })
     }
 
-    /// Returns the length of the leaves file before the append.
+    /// Signs and writes the next checkpoint; returns the length of the leaves file before the append.
     fn prepare(&mut self, first: usize, new: &[Entry], key: &SigningKey) -> Result<u64, FileError> {
         let path = self.file.directory.join(LEAVES);
         if first == 0 {
-            // With a checkpoint from the start, one that is missing later was taken away.
+            // With a checkpoint from the start, a missing one was removed later.
             self.sign(key, CHECKPOINT)?;
         }
         if !is_there(&path)? {
@@ -205,13 +204,13 @@ impl LedgerWriter {
         files::write(&path, signed.to_text().as_bytes(), Privacy::Secret)
     }
 
-    /// Takes back the announcement of leaves that were not appended.
+    /// Removes the announcement of leaves that were not appended.
     fn withdraw(&self) {
-        // One that stays announces leaves that are not there, and is replaced by the next.
+        // One that stays announces missing leaves, and the next seal replaces it.
         files::remove_file(&self.file.directory.join(NEXT)).ok();
     }
 
-    /// Puts the checkpoint that was kept aside in its place.
+    /// Moves the checkpoint that was kept aside into its place.
     pub(crate) fn publish(&self) -> Result<(), FileError> {
         let directory = &self.file.directory;
         let path = directory.join(CHECKPOINT);
@@ -221,7 +220,7 @@ impl LedgerWriter {
     }
 }
 
-/// Gives a ledger without a name the one that its checkpoint bears, or a new one where there never was a ledger.
+/// Gives a ledger without a name the one that its checkpoint bears, or a new one if there never was a ledger.
 fn name_ledger(directory: &Path, trusted: &[PublicKey]) -> Result<Option<String>, LedgerError> {
     let path = directory.join(ORIGIN);
     let kept = if_there(read_checkpoint(&directory.join(CHECKPOINT)))?;
@@ -246,7 +245,7 @@ fn name_ledger(directory: &Path, trusted: &[PublicKey]) -> Result<Option<String>
     Ok(repaired)
 }
 
-/// Closes a folder that an earlier version left open to other users.
+/// Restricts a folder that an earlier version left open to other users.
 pub(crate) fn close_to_others(directory: &Path) -> Result<(), FileError> {
     use std::os::unix::fs::PermissionsExt as _;
     let fail = |error| FileError::new(Action::MakeDirectory, directory, error);
@@ -260,7 +259,7 @@ pub(crate) fn close_to_others(directory: &Path) -> Result<(), FileError> {
     fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).map_err(fail)
 }
 
-/// Lets the tests fail the sync behind the append. A release build does not know the task.
+/// Fails the sync after the append, for the tests. A release build does not know the task.
 #[cfg(debug_assertions)]
 fn fail_for_a_test(new: &[Entry], path: &Path) -> Result<(), FileError> {
     let is_test = |entry: &Entry| entry.leaf.task_id.0 == *b"roleos-test-sync";

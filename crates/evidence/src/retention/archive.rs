@@ -1,4 +1,4 @@
-//! Copies of files that are about to be pruned, under checksums that the workspace's key signs.
+//! Copies of files that are about to be pruned, with checksums signed by the workspace's key.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::Expired;
 /// File of an archive: the checksums of the others as a C2SP signed note.
 pub const NOTE: &str = "SHA256SUMS.note";
 
-/// Largest file that is archived; logs are set aside far below it.
+/// Largest file that is archived; logs are rotated far below it.
 const MAX_FILE: u64 = 1024 * 1024 * 1024;
 
 /// Copies files of a workspace to a new folder, at their places below `root`, and signs their checksums under `name`.

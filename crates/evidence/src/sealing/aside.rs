@@ -1,5 +1,5 @@
-//! The files that git ignores, as far as they are few. They lie beside a snapshot in objects of their own, below
-//! `roleos-aside` of the git directory: no ref leads there, so that no push sends what was ignored for a reason.
+//! The files that git ignores, if they are few. They are stored beside a snapshot in separate objects, below
+//! `roleos-aside` of the git directory: no ref leads there, so that no push sends files that were ignored for a reason.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,24 +11,24 @@ use super::layout::Layout;
 use super::tree::{Scratch, is_ours};
 use base::git::GitError;
 
-/// More ignored files than this, or larger ones together, are not covered: dependencies and build output.
+/// Most ignored files that are covered. More or larger ones are dependencies and build output.
 const MOST_FILES: usize = 4096;
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The ignored files of a working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Aside {
-    /// A tree of them, and their permissions, of which git keeps one bit only.
+    /// A tree of them, and their permissions, of which git keeps only one bit.
     Files { tree: String, modes: Layout },
     /// They are too many or too large to be covered.
     TooMuch,
 }
 
 impl Aside {
-    /// Reads those of the working tree at `top`, by the rules of `scratch`.
+    /// Reads the ignored files of the working tree at `top`, by the rules of `scratch`.
     ///
     /// # Errors
-    /// A file cannot be read, or an object not written.
+    /// A file cannot be read, or an object cannot be written.
     pub(super) fn read(scratch: &Scratch, top: &Path) -> Result<Self, GitError> {
         let paths = covered(scratch)?;
         let sizes = paths
@@ -46,7 +46,7 @@ impl Aside {
         })
     }
 
-    /// The text by which they are kept and compared.
+    /// Returns the text by which they are stored and compared.
     pub(super) fn text(&self) -> Vec<u8> {
         match self {
             Self::Files { tree, modes } => [tree.as_bytes(), b"\n", &modes.text()].concat(),
@@ -54,7 +54,7 @@ impl Aside {
         }
     }
 
-    /// Parses what [`Self::text`] returned; `None` for anything else.
+    /// Parses the output of [`Self::text`]; `None` for anything else.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         if text == b"too much" {
             return Some(Self::TooMuch);
@@ -67,7 +67,7 @@ impl Aside {
         })
     }
 
-    /// Puts back what differs; `layout` has the directories that stay.
+    /// Restores the differences; `layout` has the directories that stay.
     ///
     /// # Errors
     /// There are too many ignored files now, or one cannot be written.
@@ -106,12 +106,12 @@ impl Aside {
 
 fn covered(scratch: &Scratch) -> Result<BTreeSet<GitPath>, GitError> {
     let mut paths = scratch.ignored()?;
-    // A path that ends in a slash is a repository of its own.
+    // A path that ends in a slash is a separate repository.
     paths.retain(|path| !is_ours(path) && !path.ends_with(b"/"));
     Ok(paths)
 }
 
-/// Removes a file, and the directories above it that are empty then and were not there.
+/// Removes a file, and the directories above it that are empty then and did not exist before.
 fn remove(top: &Path, path: &[u8], layout: &Layout) -> io::Result<()> {
     match fs::remove_file(path_in(top, path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

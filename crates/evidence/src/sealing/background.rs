@@ -1,4 +1,4 @@
-//! Seals without anybody waiting: a process of our own that outlives the hook that starts it.
+//! Seals in the background: in a separate process that outlives the hook that starts it.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use base::workspace::Workspace;
 
-/// Starts `roleos sessions seal --all` for a workspace and does not wait for it. What it cannot do, the next one does.
+/// Starts `roleos sessions seal --all` for a workspace and does not wait for it. The next process does what this one
+/// cannot.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -19,7 +20,7 @@ pub fn start(program: &Path, workspace: &Workspace) -> io::Result<()> {
     )
 }
 
-/// Starts `roleos ship` for a workspace and does not wait for it. What it cannot send, the next one does.
+/// Starts `roleos ship` for a workspace and does not wait for it. The next process sends what this one cannot.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -38,7 +39,7 @@ fn detach(program: &Path, workspace: &Workspace, arguments: &[&str]) -> io::Resu
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // What ends the agent's group must not end it.
+        // A signal to the agent's process group must not end it.
         .process_group(0)
         .spawn()
         .map(drop)

@@ -1,7 +1,7 @@
-//! What a session has cost so far, while it goes on: its budget is judged before every call.
+//! The cost of a running session so far: its budget is checked before every call.
 //!
-//! An agent's record only grows, so what was counted is remembered beside the journal, and the next call reads on from
-//! there. A record that is another one than before, or shorter, is counted from its beginning.
+//! An agent's record only grows, so the count is stored beside the journal, and the next call reads on from there. If
+//! the record was replaced or is shorter than before, it is counted from its beginning.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
@@ -18,16 +18,16 @@ use base::digest;
 use base::files;
 use base::prices::{Prices, Usage};
 
-/// So much is read before one call. What is left over is read before the next.
+/// Bytes of transcript read per call; the next call reads the rest.
 const MAX_STEP: u64 = 64 * 1024 * 1024;
 
-/// An answer is written down several times while it grows, by several agents at once; so many may be growing.
+/// Most answers that may grow at once: an answer is written several times while it grows, by several agents at once.
 const GROWING: usize = 256;
 
-/// So many bytes in front of the place where reading goes on tell whether it is still the same record.
+/// Bytes in front of the reading position that identify the record.
 const MARK: u64 = 256;
 
-/// Nothing that we remember is longer.
+/// Largest memory file.
 const MAX_MEMORY: u64 = 16 * 1024 * 1024;
 
 /// Cost and tokens so far, and the models whose tokens have no price.
@@ -39,10 +39,10 @@ pub struct SoFar {
     pub unpriced: Vec<String>,
 }
 
-/// Counts cost and tokens by the agent's own record. Hold the session's journal around it.
+/// Counts cost and tokens from the agent's own record. The caller holds the session's journal.
 ///
 /// # Errors
-/// The record is not read here, or cannot be read; the sentence says why.
+/// Records of this agent are not supported, or cannot be read; the sentence says why.
 pub fn so_far(
     agent: &str,
     record: &Path,
@@ -68,7 +68,7 @@ pub fn so_far(
     Ok(counted.so_far(prices))
 }
 
-/// Returns `true` the first time that this is noted in a session. Hold the session's journal around it.
+/// Returns `true` the first time a note is made in a session. The caller holds the session's journal.
 #[must_use]
 pub fn is_first_note(memory: &Path, note: &str) -> bool {
     let mut counted = Counted::remembered(memory);
@@ -80,10 +80,10 @@ pub fn is_first_note(memory: &Path, note: &str) -> bool {
     is_first
 }
 
-/// So many different notes are remembered.
+/// Most different notes that are remembered.
 const MAX_NOTES: usize = 64;
 
-/// Where the count of a session is remembered, beside its journal.
+/// Returns the path of a session's stored count, beside its journal.
 #[must_use]
 pub fn memory_in(sessions: &Path, session: &SessionId) -> PathBuf {
     session.path_in(sessions).with_extension("spent")
@@ -95,29 +95,29 @@ pub fn forget(memory: &Path) {
     files::remove_file(memory).ok();
 }
 
-/// What was counted, and how far.
+/// The count, and the position reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Counted {
     agent: String,
     places: BTreeMap<PathBuf, Place>,
     standing: Standing,
-    /// By model, so that another price changes what was counted before.
+    /// By model, so that a new price applies to tokens that were counted before.
     models: BTreeMap<String, Usage>,
-    /// Answers that may still grow, oldest first. One that comes back later counts once more: too much, never too little.
+    /// Answers that may still grow, oldest first. One that returns later is counted twice: too much, never too little.
     growing: VecDeque<Growing>,
-    /// Notes that the session was given already.
+    /// Notes that the session has received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     noted: Vec<String>,
 }
 
-/// How far a record was read.
+/// Position reached in a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {
     inode: u64,
     end: u64,
-    /// Hash of what stands in front of the end.
+    /// Hash of the bytes in front of the end.
     mark: String,
 }
 
@@ -146,7 +146,7 @@ impl Place {
         })
     }
 
-    /// Whether the record still holds what was read of it.
+    /// Returns `true` if the record still holds the bytes that were read.
     fn holds(&self, path: &Path) -> bool {
         Self::of(path, self.end).is_ok_and(|now| now == *self)
     }
@@ -160,7 +160,7 @@ impl Counted {
 
     fn remember(&self, memory: &Path) {
         let bytes = serde_json::to_vec(self).unwrap_or_default();
-        // What is not remembered is counted again.
+        // A lost count is repeated.
         files::write_quickly(memory, &bytes).ok();
     }
 
@@ -171,7 +171,7 @@ impl Counted {
         }
     }
 
-    /// Whether all that was counted is in these records.
+    /// Returns `true` if everything counted is in these records.
     fn fits(&self, agent: &str, records: &[PathBuf]) -> bool {
         let mut places = self.places.iter();
         self.agent == agent && places.all(|(path, at)| records.contains(path) && at.holds(path))

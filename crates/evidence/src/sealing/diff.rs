@@ -1,41 +1,41 @@
-//! What a session changed: the working tree against the commit at its start, new files included.
+//! The changes of a session: the working tree against the commit at its start, new files included.
 //!
-//! The repository is left as it is: index and objects of our own are gone afterwards. What is kept is whole files up to
-//! a limit, and is checked to apply.
+//! The repository is left as it is: our index and objects are removed afterwards. Whole files are kept up to a limit,
+//! and the diff is checked to apply.
 
 use std::path::Path;
 
 use super::tree::{Reading, Scratch};
 use base::git::{Git, GitError};
 
-/// Where a file of a diff begins.
+/// First bytes of each file in a diff.
 const FILE: &[u8] = b"diff --git ";
 
-/// Folders of Role OS itself are no part of what an agent changed.
+/// Pathspecs without the folders of Role OS itself, which are not changes of an agent.
 const OURS: [&str; 3] = [
     ".",
     ":(exclude,glob)**/.role-os/**",
     ":(exclude,glob)**/.claude/role-os/**",
 ];
 
-/// What changed.
+/// The changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
     /// A unified diff that git applies, binary files included.
     pub text: Vec<u8>,
     /// Files that changed.
     pub files: usize,
-    /// Those that did not fit.
+    /// Files that did not fit.
     pub left_out: usize,
     /// The working tree as git hashes it.
     pub tree: String,
-    /// What is kept applies to the commit; checked, not believed.
+    /// Set if the kept diff applies to the commit, which was tried.
     pub applies: bool,
-    /// Secrets that were taken out afterwards.
+    /// Number of secrets that were removed afterwards.
     pub redacted: u64,
 }
 
-/// Compares the working tree at `top` with `base`, or with nothing when the session began before the first commit.
+/// Compares the working tree at `top` with `base`, or with the empty tree if the session began before the first commit.
 /// At most `limit` bytes are kept.
 ///
 /// # Errors
@@ -75,7 +75,7 @@ pub fn take(top: &Path, base: Option<&str>, limit: usize) -> Result<Diff, GitErr
     })
 }
 
-/// Whether the diff applies to the tree, tried in the scratch's index, which nobody needs any more.
+/// Returns `true` if the diff applies to the tree, tried in the scratch's index, which is not used again.
 fn applies(git: &Git, base: &str, text: &[u8]) -> bool {
     if text.is_empty() {
         return true;
@@ -86,7 +86,7 @@ fn applies(git: &Git, base: &str, text: &[u8]) -> bool {
             .is_ok()
 }
 
-/// Where the last file begins, which was cut off.
+/// Returns the offset of the last file, which was cut off.
 fn last_file(text: &[u8]) -> usize {
     let mut end = 0;
     let mut at = 0;
@@ -104,7 +104,7 @@ fn files_in(text: &[u8]) -> usize {
     lines.filter(|line| line.starts_with(FILE)).count()
 }
 
-/// Takes secrets out of all that is text.
+/// Removes secrets from the diff if it is text.
 fn redact(text: &mut Vec<u8>) -> u64 {
     let mut count = 0;
     let mut clean = Vec::with_capacity(text.len());

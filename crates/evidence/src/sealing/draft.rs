@@ -1,4 +1,5 @@
-//! From a story to a bundle: sections, calls with what they cost, and facts. How it ended is in [`ending`](super::ending).
+//! Builds a bundle from a story: sections, calls with their cost, and facts. The outcome is in
+//! [`ending`](super::ending).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -27,24 +28,24 @@ const MAX_DIFF: usize = 16 * 1024 * 1024;
 /// Bytes of a fact that are kept.
 const MAX_FACT: usize = 4096;
 
-/// Refused or gated calls that the facts tell in words.
+/// Refused or gated calls that the facts describe.
 const MAX_TOLD: usize = 32;
 
 /// Subagents that the facts name.
 const MAX_SUBAGENTS: usize = 32;
 
-/// What a bundle is made of, beside the story.
+/// Input of a bundle, beside the story.
 pub(super) struct Sources<'a> {
     pub(super) config: &'a Config,
     pub(super) task_id: TaskId,
     pub(super) created_ns: u64,
-    /// SHA-256 of the journal's last line that goes into it, and whether the chain held.
+    /// SHA-256 of the journal's last line in the bundle, and whether the chain held.
     pub(super) journal: (String, bool),
-    /// Sessions that worked in the same place at the same time.
+    /// Sessions that worked in the same directory at the same time.
     pub(super) others: Vec<String>,
 }
 
-/// Puts the bundle together.
+/// Builds the bundle.
 ///
 /// # Errors
 /// The format cannot hold it.
@@ -66,7 +67,7 @@ pub(super) fn draft(story: &Story<'_>, sources: &Sources<'_>) -> Result<Builder,
     Ok(draft.builder)
 }
 
-/// The policy that was in force: of the mode, or autonomous without limits when there was none.
+/// Returns the policy in force: of the mode, or autonomous without limits if there was no mode.
 fn policy(start: Option<&Start>) -> Policy {
     let mode = match start.map(|start| &*start.mode) {
         Some("restricted") => Mode::Restricted,
@@ -95,14 +96,14 @@ pub(super) struct Draft<'a> {
     pub(super) builder: Builder,
     pub(super) story: &'a Story<'a>,
     pub(super) sources: &'a Sources<'a>,
-    /// What was left out or masked.
+    /// Notes about omitted or masked data.
     notes: Vec<String>,
-    /// What the agent's own record says of a breakdown at its end.
+    /// A failure at the end of the agent's own record.
     pub(super) broke: Option<String>,
 }
 
 impl Draft<'_> {
-    /// States a fact, as long as it may be.
+    /// States a fact, cut to its limit.
     pub(super) fn fact(&mut self, name: &str, value: &str) {
         let end = value.floor_char_boundary(MAX_FACT);
         self.builder
@@ -161,7 +162,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// States which protected files were changed and put back, and which could not be.
+    /// States the protected files that were changed and restored, and those that could not be.
     fn tell_restored(&mut self) {
         let restored = &self.story.restored;
         if restored.is_empty() {
@@ -184,7 +185,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The trace has hashes only; what was refused or gated is also told in words, for whoever reads the replay.
+    /// Describes refused and gated calls in words for readers of the replay: the trace has only hashes.
     fn tell_gated(&mut self) {
         let calls = self.story.calls.iter().enumerate();
         let gated = calls
@@ -202,7 +203,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Tokens and cost of the calls, from the agent's own record.
+    /// Returns tokens and cost of the calls, from the agent's own record.
     fn spent(&mut self) -> Spent {
         let path = self.story.start.and_then(|start| start.transcript.clone());
         let read = path.map(|path| transcript::read(&self.story.agent, Path::new(&path)));
@@ -271,7 +272,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Where the bundle comes from, and what it leaves out.
+    /// States the origin of the bundle and its omissions.
     fn facts(&mut self) {
         let story = self.story;
         self.fact(field::AGENT, &story.agent);
@@ -338,7 +339,7 @@ impl Draft<'_> {
     }
 }
 
-/// The first eight bytes of a hash in hexadecimal text.
+/// Returns the first eight bytes of a hash in hexadecimal digits.
 fn short(sha256: &str) -> [u8; 8] {
     let bytes = hex::decode(sha256).unwrap_or_default();
     bytes.first_chunk::<8>().copied().unwrap_or_default()

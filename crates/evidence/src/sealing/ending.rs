@@ -1,4 +1,4 @@
-//! How a session ended: its test log, its outcome, and the postmortem when it is not solved.
+//! The end of a session: its test log, its outcome, and the postmortem if it is not solved.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -23,26 +23,26 @@ const MAX_NAMED: usize = 20;
 /// Refused calls that a postmortem names.
 const MAX_REFUSALS: usize = 10;
 
-/// Longest file of tests that is read.
+/// Longest test file that is read.
 const MAX_SOURCE: u64 = 16 * 1024 * 1024;
 
-/// A test run with its place and what it says.
+/// A test run with its call and its parsed log.
 struct Tested {
     place: usize,
     run: Run,
     judged: Judged,
 }
 
-/// The runs of a session, weighed.
+/// The evaluated test runs of a session.
 struct Runs {
-    /// Those that decide.
+    /// The runs that decide.
     deciding: Vec<Tested>,
     /// Failed tests that the diff removes and that never passed by name.
     deleted: Vec<String>,
     tests: Option<Tests>,
-    /// Calls after the last run that passed which may have changed files.
+    /// Number of calls after the last passing run that may have changed files.
     edits: usize,
-    /// The log that goes into the bundle shows no failure.
+    /// Set if the log in the bundle shows no failure.
     log_passes: bool,
 }
 
@@ -92,7 +92,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Keeps the output of the runs that decide, and one line about every other one.
+    /// Keeps the output of the deciding runs, and one line about every other one.
     fn test_log(&mut self, diff: Option<&Diff>) -> Runs {
         let tree = diff.map(|diff| &*diff.tree);
         let own = &self.sources.config.oversight.test_commands;
@@ -151,7 +151,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The test command as it runs at the top of the repository, which is where it is run again.
+    /// Returns the test command as it runs at the top of the repository, where a rerun starts it.
     fn command_from_top(&self, tested: &Tested) -> String {
         let command = tested.run.command.clone();
         let cwd = self.story.calls.get(tested.place).map(|one| &*one.call.cwd);
@@ -248,7 +248,7 @@ fn change(diff: Option<&Diff>) -> Change {
     }
 }
 
-/// Says what a run that did not pass shows.
+/// Describes a run that did not pass.
 fn describe(text: &mut String, tested: &Tested) {
     let command = &tested.run.command;
     let _ = writeln!(text, "`{command}` {}.", tested.judged.end.name());

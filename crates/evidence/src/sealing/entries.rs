@@ -1,4 +1,4 @@
-//! Lines of an index as git lists and reads them, and attributes of paths.
+//! Parses index lines of git and attributes of paths.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -71,7 +71,7 @@ impl Entry {
         [facts.as_bytes(), &self.path, b"\0"].concat()
     }
 
-    /// Returns `true` if git is told not to look at the file: assume-unchanged or skip-worktree.
+    /// Returns `true` if git ignores changes of the file: assume-unchanged or skip-worktree.
     pub(super) fn is_flagged(&self) -> bool {
         self.tag.is_ascii_lowercase() || self.tag == b'S'
     }
@@ -81,7 +81,7 @@ impl Entry {
     }
 }
 
-/// Returns the paths that have one of these attributes, each with its value. Those without a value are left out.
+/// Returns the paths that have one of these attributes, each with its value. Attributes without a value are omitted.
 pub(super) fn attributes(
     git: &Git,
     names: &[&str],
@@ -103,7 +103,7 @@ pub(super) fn attributes(
     Ok(set.collect())
 }
 
-/// Returns a list of paths as git reads it.
+/// Returns a list of paths as git parses it.
 pub(super) fn joined(paths: &BTreeSet<GitPath>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for path in paths {
@@ -113,7 +113,7 @@ pub(super) fn joined(paths: &BTreeSet<GitPath>) -> Vec<u8> {
     bytes
 }
 
-/// Returns the paths of a list that git printed.
+/// Parses a list of paths that git printed.
 pub(super) fn paths(listed: &[u8]) -> BTreeSet<GitPath> {
     listed
         .split(|byte| *byte == 0)
@@ -122,7 +122,7 @@ pub(super) fn paths(listed: &[u8]) -> BTreeSet<GitPath> {
         .collect()
 }
 
-/// Returns where a file of the repository at `top` lies.
+/// Returns the path of a file in the repository at `top`.
 pub(super) fn path_in(top: &Path, path: &[u8]) -> PathBuf {
     top.join(OsStr::from_bytes(path))
 }

@@ -1,4 +1,4 @@
-//! Directories, permissions and special files of a working tree: the part of it that git's trees do not hold.
+//! Directories, permissions and special files of a working tree: the parts that git's trees do not hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -29,7 +29,7 @@ impl Kind {
         (Self::Other, b's'),
     ];
 
-    /// Returns the kind of an entry; `None` for a link, which is its target and nothing more.
+    /// Returns the kind of an entry; `None` for a link, which is only its target.
     fn of(facts: &Metadata) -> Option<Self> {
         let kind = facts.file_type();
         match () {
@@ -56,7 +56,7 @@ impl Kind {
 struct Item {
     kind: Kind,
     mode: u32,
-    /// A directory with something below it that is left alone.
+    /// Set for a directory with ignored files below it.
     holds_ignored: bool,
 }
 
@@ -77,10 +77,10 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Reads the working tree at `top`, but for `ignored` paths, nested repositories and the folders of Role OS.
+    /// Reads the working tree at `top`, except `ignored` paths, nested repositories and the folders of Role OS.
     ///
     /// # Errors
-    /// The working tree cannot be read. A directory below it that cannot be read is left alone.
+    /// The working tree cannot be read. An unreadable directory below it is skipped.
     pub(super) fn read(top: &Path, ignored: &BTreeSet<GitPath>) -> io::Result<Self> {
         let mut layout = Self::default();
         let mut walk = WalkDir::new(top).sort_by_file_name().into_iter();
@@ -137,7 +137,7 @@ impl Layout {
         }
     }
 
-    /// Returns the text by which a layout is kept and compared.
+    /// Returns the text by which a layout is stored and compared.
     pub(super) fn text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for (path, item) in &self.items {
@@ -149,7 +149,7 @@ impl Layout {
         text
     }
 
-    /// Parses what [`Self::text`] returned; `None` for anything else.
+    /// Parses the output of [`Self::text`]; `None` for anything else.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let mut items = BTreeMap::new();
         let lines = text
@@ -191,7 +191,7 @@ impl Layout {
         self.items.contains_key(path)
     }
 
-    /// Makes room before files are put back: directories get their permissions, and pipes that are new are removed.
+    /// Prepares the restore of files: sets the permissions of directories, and removes new pipes.
     pub(super) fn make_room(&self, now: &Self, top: &Path) {
         let directories = self
             .items
@@ -205,11 +205,11 @@ impl Layout {
         }
     }
 
-    /// Puts back directories and permissions, as far as that is possible; the next look shows what is missing.
+    /// Restores directories and permissions, as far as possible; the next read shows the rest.
     pub(super) fn put_back(&self, now: &Self, top: &Path) {
         for (path, item) in self.new_in(now, Kind::Directory).rev() {
             if !item.holds_ignored {
-                // One that is not empty is seen by the next look.
+                // The next read shows a directory that is not empty.
                 fs::remove_dir(path_in(top, path)).ok();
             }
         }
@@ -221,7 +221,7 @@ impl Layout {
         self.set_modes(top);
     }
 
-    /// Sets the permissions of what is there.
+    /// Sets the permissions of existing entries.
     pub(super) fn set_modes(&self, top: &Path) {
         for (path, wanted) in self.items.iter().rev() {
             set_mode(&path_in(top, path), *wanted);
@@ -249,7 +249,7 @@ impl Layout {
     }
 }
 
-/// Sets the permissions of a plain file or a directory that has others.
+/// Sets the permissions of a plain file or directory if they differ.
 fn set_mode(path: &Path, wanted: Item) {
     let facts = fs::symlink_metadata(path).ok();
     let now = facts.and_then(|facts| Item::of(&facts));

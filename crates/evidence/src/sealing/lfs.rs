@@ -1,4 +1,5 @@
-//! Pointer files of Git LFS, computed here: its filter is a program of the repository's configuration and never run.
+//! Pointer files of Git LFS, computed here: its filter is a program from the repository's configuration and is never
+//! executed.
 //!
 //! A commit stores a large file as a pointer of three lines. A diff that held the file itself would not be the change
 //! that a user sees, and would rarely fit.
@@ -16,10 +17,10 @@ use base::git::{Git, GitError};
 /// The first line of every pointer.
 const VERSION: &str = "version https://git-lfs.github.com/spec/v1\n";
 
-/// A longer file is not a pointer.
+/// Longest pointer file.
 const MAX_POINTER: u64 = 1024;
 
-/// Returns those of the files that Git LFS keeps, each with the object id of its pointer.
+/// Returns the files that Git LFS stores, each with the object id of its pointer.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -44,7 +45,7 @@ pub(super) fn pointers(
     Ok(ids)
 }
 
-/// Returns the pointer of a plain file; `None` when it is one already, is empty, or is not a plain file.
+/// Returns the pointer of a plain file; `None` if it is a pointer already, is empty, or is not a plain file.
 fn pointer(path: &Path) -> io::Result<Option<String>> {
     if !fs::symlink_metadata(path).is_ok_and(|facts| facts.is_file() && facts.len() > 0) {
         return Ok(None);

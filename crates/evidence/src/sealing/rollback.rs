@@ -1,7 +1,7 @@
-//! Autonomous mode around a session: the working tree is kept when it begins, and a violation returns to that.
+//! Autonomous mode around a session: the working tree is saved when it begins, and a violation resets it.
 //!
-//! Both are written into the session's journal, failures included: a rollback that could not be done was not correct.
-//! Two sessions in one working tree cannot be told apart by their files. So nothing is undone when another session ran a
+//! Both are recorded in the session's journal, failures included: a failed rollback does not count as correct. The
+//! files of two sessions in one working tree cannot be distinguished. So nothing is undone if another session ran a
 //! tool in the same tree since the snapshot; the violation is still refused, and the rollback is recorded as not done.
 
 use std::fs;
@@ -20,24 +20,23 @@ use base::repository::Location;
 /// Parts of a working tree that no rollback covers.
 pub(super) const NOT_COVERED: &str = "more than 4096 or 64 MiB of ignored files, submodules, nested repositories, and branches and tags that other worktrees share";
 
-/// A session and where its journal is.
+/// A session with its journal and agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The directory of journals.
     pub sessions: &'a Path,
-    /// Whose journal.
     pub session: &'a SessionId,
-    /// Whose hook this is, as in the journal.
+    /// The agent, as in the journal.
     pub agent: &'a str,
-    /// Where the agent works.
+    /// Working directory of the agent.
     pub directory: &'a Path,
 }
 
-/// Keeps the working tree when the session begins. A session that is resumed keeps its first snapshot. The journal must
+/// Saves the working tree when the session begins. A session that is resumed keeps its first snapshot. The journal must
 /// not be locked by the caller.
 ///
 /// # Errors
-/// The journal cannot be read or written. A tree that cannot be kept is a line that says why.
+/// The journal cannot be read or written. A tree that cannot be saved is recorded with the reason.
 pub fn begin(place: Place<'_>) -> Result<(), FileError> {
     let path = place.session.path_in(place.sessions);
     if path.exists() && first_snapshot(&Session::read(&path)?.lines).is_some() {
@@ -60,7 +59,7 @@ pub fn begin(place: Place<'_>) -> Result<(), FileError> {
     add(place, Record::Snapshot(line))
 }
 
-/// Returns the first snapshot that could be taken, with its line.
+/// Returns the first successful snapshot, with its line.
 fn first_snapshot(lines: &[Line]) -> Option<(&Line, &SnapshotLine)> {
     lines.iter().find_map(|line| match &line.record {
         Record::Snapshot(taken) if taken.problem.is_none() => Some((line, taken)),
@@ -68,9 +67,8 @@ fn first_snapshot(lines: &[Line]) -> Option<(&Line, &SnapshotLine)> {
     })
 }
 
-/// Returns the working tree to the snapshot, because the call `call_id` broke a rule. The result is a sentence for the
-/// user and the agent; `None` when everything still is as the last rollback left it. The journal must not be locked by
-/// the caller.
+/// Resets the working tree to the snapshot, because the call `call_id` broke a rule. Returns a sentence for the user
+/// and the agent; `None` if nothing changed since the last rollback. The journal must not be locked by the caller.
 ///
 /// # Errors
 /// The journal cannot be read or written.

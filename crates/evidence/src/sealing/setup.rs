@@ -1,6 +1,6 @@
-//! What chose the tests of a run beside its command: a hash over the settings of test runners in the working tree.
+//! A hash over the settings of test runners in the working tree, which select tests beside the command.
 //!
-//! Every directory that holds a file of the repository is looked at, so that a file that git ignores counts as well.
+//! Every directory that holds a file of the repository is read, so that a file that git ignores counts as well.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,13 +13,13 @@ use sha2::{Digest as _, Sha256};
 use super::entries::{Entry, path_in};
 use base::files;
 
-/// Directories that are looked at; a larger project has no hash.
+/// Most directories that are read; a larger project has no hash.
 const MAX_FOLDERS: usize = 20_000;
 
-/// Longest file that is read; of a longer one the length counts.
+/// Longest file that is read; of a longer file, only its length is hashed.
 const MAX_BYTES: u64 = 512 * 1024;
 
-/// Returns the hash; `None` where the project is too large.
+/// Returns the hash; `None` if the project is too large.
 pub(super) fn hash(top: &Path, entries: &[Entry]) -> Option<String> {
     let mut folders: BTreeSet<PathBuf> = BTreeSet::from([top.to_owned()]);
     for entry in entries {
@@ -55,7 +55,7 @@ pub(super) fn hash(top: &Path, entries: &[Entry]) -> Option<String> {
     Some(hex::encode(hash.finalize()))
 }
 
-/// The settings in a directory, in the order of their names.
+/// Lists the settings in a directory, ordered by name.
 fn settings(folder: &Path) -> BTreeSet<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let found = entries.filter(|entry| is_setup(&entry.file_name().to_string_lossy()));

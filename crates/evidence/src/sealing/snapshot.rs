@@ -1,11 +1,11 @@
 //! The state of a working tree when a session began, and the way back to it.
 //!
-//! A snapshot is a commit under `refs/roleos/snapshot/`. Its tree holds the bytes of the files; a second commit behind it
-//! holds permissions, directories, the index, `HEAD` and the branches, see [`super::state`]. Going back restores what
-//! differs, proves it by one hash over all of that, and keeps the undone work under `refs/roleos/undone/`.
-//! Files that git ignores by the rules of then come back as far as they were few ([`super::aside`]); submodules and nested
-//! repositories are not touched. Branches and tags that were not checked out come back where there is one worktree; others
-//! share them, so there they are compared and not changed.
+//! A snapshot is a commit under `refs/roleos/snapshot/`. Its tree holds the bytes of the files; a second commit behind
+//! it holds permissions, directories, the index, `HEAD` and the branches, see [`super::state`]. Going back restores
+//! what differs, proves it by one hash over all of that, and keeps the undone work under `refs/roleos/undone/`. Files
+//! that git ignored at the time are restored if they were few ([`super::aside`]); submodules and nested repositories
+//! are not touched. Branches and tags that were not checked out are restored if there is one worktree; several
+//! worktrees share them, so then they are compared and not changed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,23 +18,21 @@ use super::tree::{Reading, Scratch};
 use crate::journal::SessionId;
 use base::git::{Git, GitError};
 
-/// Where snapshots are.
+/// Refs of snapshots.
 const SNAPSHOTS: &str = "refs/roleos/snapshot";
 
-/// Where undone work is.
+/// Refs of undone work.
 const UNDONE: &str = "refs/roleos/undone";
 
-/// Files that say what git ignores.
+/// Files with ignore rules.
 const IGNORE_FILE: &[u8] = b".gitignore";
 
-/// A working tree that can be returned to.
+/// A saved state of a working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The top of the repository.
     pub top: PathBuf,
-    /// The commit.
     pub commit: String,
-    /// Its tree.
     pub tree: String,
     /// The commit of index, refs and permissions.
     pub state: String,
@@ -43,7 +41,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Keeps the state of the working tree around `directory`. A second snapshot of a session replaces the first.
+    /// Saves the state of the working tree around `directory`. A second snapshot of a session replaces the first.
     ///
     /// # Errors
     /// The directory is not in a repository, or a file of it cannot be read.
@@ -101,7 +99,7 @@ impl Snapshot {
             .map(drop)
     }
 
-    /// Returns to the snapshot, keeps the work that this undoes, and checks the result by its hash.
+    /// Restores the snapshot, keeps the undone work, and checks the result by its hash.
     ///
     /// # Errors
     /// The undone work cannot be kept, so nothing was undone.
@@ -158,7 +156,7 @@ impl Snapshot {
         })
     }
 
-    /// Keeps a commit of undone work under a name that is not taken.
+    /// Keeps a commit of undone work under a free name.
     fn keep(&self, session: &SessionId, commit: &str) -> Result<String, GitError> {
         let git = Git::at(&self.top)?;
         let prefix = format!("{UNDONE}/{}", ref_name(session));
@@ -175,14 +173,14 @@ impl Snapshot {
     }
 }
 
-/// The way back to a snapshot.
+/// A restore in progress.
 struct Way<'a> {
     snapshot: &'a Snapshot,
     wanted: State,
 }
 
 impl Way<'_> {
-    /// Makes the working tree, whose state is `now`, what it was. git changes no file when one is in the way.
+    /// Restores the working tree from the state `now`. git changes no file if one is in the way.
     fn go(&self, scratch: &Scratch, now: &State, undone: &Undone<'_>) -> Result<(), GitError> {
         let top = &self.snapshot.top;
         self.wanted.layout.make_room(&now.layout, top);
@@ -202,7 +200,7 @@ impl Way<'_> {
         now: &str,
         undone: &Undone<'_>,
     ) -> Result<(), GitError> {
-        // The ignore rules must be those of then, before it can be said which files are new.
+        // The old ignore rules must be in place before new files can be recognised.
         let mut disk = self.with_ignore_files_of_then(scratch, now)?;
         scratch.switch(now, &disk)?;
         let hidden = scratch.changes()?.present;
@@ -254,7 +252,7 @@ impl Way<'_> {
         tree.write_tree()
     }
 
-    /// Returns those of these files that git ignores by the rules on disk.
+    /// Returns those of the files that git ignores by the rules on disk.
     fn ignored(&self, paths: &BTreeSet<GitPath>) -> Result<BTreeSet<GitPath>, GitError> {
         if paths.is_empty() {
             return Ok(BTreeSet::new());
@@ -265,16 +263,16 @@ impl Way<'_> {
     }
 }
 
-/// The result of a return to a snapshot.
+/// Result of a restore.
 #[derive(Debug)]
 pub struct Restored {
-    /// The record of it in a bundle.
+    /// Its record in a bundle.
     pub rollback: Rollback,
-    /// Why it is not whole.
+    /// Why it is incomplete.
     pub problem: Option<String>,
 }
 
-/// Work that was kept before it is undone.
+/// Work that was saved before it is undone.
 struct Undone<'a> {
     commit: String,
     name: &'a str,
@@ -282,8 +280,8 @@ struct Undone<'a> {
 }
 
 impl Scratch {
-    /// Changes the working tree from one tree to another. Git refuses when a file is not what the first one says; an
-    /// ignored file it would overwrite, so that is looked for before.
+    /// Changes the working tree from one tree to another. Git refuses if a file differs from the first tree; it would
+    /// overwrite an ignored file, so these are checked before.
     fn switch(&self, from: &str, to: &str) -> Result<(), GitError> {
         self.index(&["read-tree", from], &[])?;
         self.refresh();
@@ -337,7 +335,7 @@ impl Scratch {
         Ok(paths(&listed))
     }
 
-    /// Takes these files from a tree, as far as it has them.
+    /// Restores these files from a tree, if it has them.
     fn take_from(&self, tree: &str, paths: &BTreeSet<GitPath>) -> Result<(), GitError> {
         if paths.is_empty() {
             return Ok(());
@@ -354,7 +352,7 @@ impl Scratch {
     }
 }
 
-/// An ignored file at, above or below the place of a new one.
+/// Returns an ignored file at, above or below the place of a new one.
 fn in_the_way<'a>(ignored: &'a BTreeSet<GitPath>, new: &BTreeSet<GitPath>) -> Option<&'a GitPath> {
     new.iter().find_map(|path| {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
@@ -368,7 +366,7 @@ fn in_the_way<'a>(ignored: &'a BTreeSet<GitPath>, new: &BTreeSet<GitPath>) -> Op
     })
 }
 
-/// A session's name where git does not allow every dot.
+/// Returns the ref name of a session, without dots that git does not allow.
 fn ref_name(session: &SessionId) -> String {
     let name = session.as_str();
     if name.contains('.') {

@@ -1,5 +1,5 @@
-//! Which call cost what. An answer's tokens go to the calls that it asked for; those of an answer without calls go to
-//! the call before it.
+//! Cost per call. The tokens of an answer count for the calls that it requested; those of an answer without calls count
+//! for the call before it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -34,7 +34,7 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// Adds up the answers that lie in the story's time.
+    /// Adds up the answers within the story's time.
     pub(super) fn new(story: &Story<'_>, transcript: &Transcript, prices: Prices<'_>) -> Self {
         let mut spent = Self {
             skipped: transcript.skipped,
@@ -53,7 +53,7 @@ impl Spent {
                 .iter()
                 .filter_map(|call| places.get(&**call).copied())
                 .collect();
-            // A record may begin with an older session, or hold what another bundle tells.
+            // A record may begin with an older session, or hold calls of another bundle.
             let in_time = message.time_ns == 0
                 || (story.began_ns..=story.ended_ns).contains(&message.time_ns);
             if in_time || !own.is_empty() {
@@ -84,7 +84,7 @@ impl Spent {
                 .calls
                 .iter()
                 .rposition(|one| one.time_ns <= message.time_ns);
-            // Before the first call there is only the first call.
+            // Before the first call, the first call is charged.
             let first = (!story.calls.is_empty()).then_some(0);
             own.extend(before.or(first));
         }
@@ -97,18 +97,18 @@ impl Spent {
         }
     }
 
-    /// Cost in millionths of a dollar, and tokens, of the call at this place.
+    /// Returns cost in millionths of a dollar, and tokens, of the call at this place.
     pub(super) fn of(&self, place: usize) -> (u64, u64) {
         self.calls.get(&place).copied().unwrap_or_default()
     }
 
-    /// The model that did most.
+    /// Returns the model with the most tokens.
     pub(super) fn model(&self) -> Option<&str> {
         let most = self.models.iter().max_by_key(|(_, tokens)| **tokens)?;
         Some(most.0)
     }
 
-    /// For people.
+    /// Returns the usage as text for people.
     pub(super) fn usage_text(&self) -> String {
         let usage = self.usage;
         let mut text = format!(
@@ -134,7 +134,7 @@ impl Spent {
         (!models.is_empty()).then(|| format!("{NO_PRICE}{models}`"))
     }
 
-    /// For people.
+    /// Returns the cost as text for people.
     pub(super) fn cost_text(&self) -> String {
         let Some(unpriced) = self.unpriced_text() else {
             return format!("{} millionths of a US dollar", self.cost);

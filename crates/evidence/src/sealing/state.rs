@@ -11,7 +11,7 @@ use super::tree::Scratch;
 use base::files;
 use base::git::{Git, GitError};
 
-/// Larger indexes are not kept.
+/// Largest index that is saved.
 const MAX_INDEX: u64 = 512 * 1024 * 1024;
 
 /// Largest part of a state that is read back.
@@ -29,7 +29,7 @@ const IN_PROGRESS: [&str; 8] = [
     "sequencer",
 ];
 
-/// What a reflog says of our changes.
+/// Reflog message of our changes.
 const REASON: &str = "roleos: return to the start of the session";
 
 /// The state of a working tree and of its place in the repository.
@@ -37,21 +37,21 @@ const REASON: &str = "roleos: return to the start of the session";
 pub(super) struct State {
     /// Tree of the files.
     pub(super) files: String,
-    /// Tree over files, layout, index and refs: two states are equal if this is.
+    /// Tree over files, layout, index and refs: equal states have equal ids.
     pub(super) id: String,
     pub(super) layout: Layout,
     pub(super) refs: Refs,
-    /// The ignored files; `None` where nobody looked, as in snapshots of older versions.
+    /// The ignored files; `None` if they were not read, as in snapshots of older versions.
     pub(super) aside: Option<Aside>,
     /// The entries of the index, as git lists them.
     index: Vec<u8>,
-    /// The ignore patterns that stand outside of the working tree.
+    /// The ignore patterns from outside the working tree.
     pub(super) ignore: Vec<u8>,
 }
 
 impl State {
-    /// Reads the state, with the files that `scratch` has taken in. `wanted` is the state to compare with later: what it
-    /// does not cover is not looked at.
+    /// Reads the state, with the files in `scratch`. `wanted` is the state to compare with later: parts that it does
+    /// not cover are not read.
     ///
     /// # Errors
     /// The repository or the working tree cannot be read.
@@ -95,7 +95,7 @@ impl State {
         })
     }
 
-    /// Keeps the state as a commit, with the bytes of the index and the ignore patterns beside it.
+    /// Saves the state as a commit, with the bytes of the index and the ignore patterns beside it.
     ///
     /// # Errors
     /// An object cannot be written.
@@ -114,10 +114,10 @@ impl State {
         commit(git, &tree, &[], "Index, refs and permissions of a session")
     }
 
-    /// Reads a state that [`Self::keep`] kept.
+    /// Reads a state that [`Self::keep`] saved.
     ///
     /// # Errors
-    /// It is not there, or is not one.
+    /// It is missing or malformed.
     pub(super) fn load(git: &Git, kept: &str) -> Result<Self, GitError> {
         let broken = || GitError::new("cat-file", "the kept state cannot be read");
         if kept.is_empty() {
@@ -138,7 +138,7 @@ impl State {
         })
     }
 
-    /// Puts back the index, `HEAD` and the branch that was checked out; `kept` is the commit of this state.
+    /// Restores the index, `HEAD` and the branch that was checked out; `kept` is the commit of this state.
     ///
     /// # Errors
     /// One of them cannot be written.
@@ -152,12 +152,12 @@ impl State {
         match blob(git, &format!("{kept}:index")) {
             Ok(bytes) => replace_locked(&git.location().git_dir.join("index"), &bytes)
                 .map_err(|error| GitError::new("read-tree", &format!("index: {error}"))),
-            // There was none.
+            // There was no index.
             Err(_) => own_index(git).run(["read-tree", "--empty"], &[]).map(drop),
         }
     }
 
-    /// Names the parts in which another state differs.
+    /// Names the parts that differ from another state.
     pub(super) fn differences(&self, found: &Self) -> String {
         let mut parts = Vec::new();
         if self.files != found.files {
@@ -182,7 +182,7 @@ impl State {
 /// `HEAD`, branches, tags and operations in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refs {
-    /// By name; `HEAD` is the name of a branch, or a commit.
+    /// Values by name; `HEAD` is the name of a branch, or a commit.
     values: BTreeMap<String, String>,
 }
 
@@ -240,7 +240,7 @@ impl Refs {
         self.values.get(head).map(String::as_str)
     }
 
-    /// Returns the commits of branches and tags that are not the same in `wanted`, so that they can be kept.
+    /// Returns the commits of branches and tags that differ in `wanted`, so that they can be kept.
     pub(super) fn commits_beside(&self, wanted: &Self, git: &Git) -> BTreeSet<String> {
         let differing = self.values.iter().filter(|(name, value)| {
             name.starts_with("refs/") && wanted.values.get(*name) != Some(*value)
@@ -252,8 +252,8 @@ impl Refs {
         differing.filter_map(|(_, id)| commit(id)).collect()
     }
 
-    /// Sets the branches and tags that differ, but for the one that `HEAD` named. Where there are other worktrees they
-    /// share them, and nothing is changed.
+    /// Sets the branches and tags that differ, except the one that `HEAD` named. Nothing is changed if there are other
+    /// worktrees, which share them.
     fn put_back_others(&self, git: &Git, now: &Self) -> Result<(), GitError> {
         let worktrees = fs::read_dir(git.location().common_dir.join("worktrees"));
         if worktrees.is_ok_and(|mut entries| entries.next().is_some()) {
@@ -304,7 +304,7 @@ impl Refs {
         let real = git.location().git_dir.join("HEAD");
         let copy = || -> io::Result<()> {
             let wanted = git.private_head()?;
-            // Where refs are kept in tables the file says nothing and stays as it is.
+            // If refs are stored in tables, the file has no meaning and stays as it is.
             if fs::read(&real)? != wanted {
                 replace_locked(&real, &wanted)?;
             }
@@ -316,7 +316,7 @@ impl Refs {
 
     fn difference(&self, other: &Self) -> Option<&str> {
         let theirs = |name: &&String| self.values.get(*name) != other.values.get(*name);
-        // A found ref that is new is named by the other side.
+        // The other side names refs that are new there.
         let mut names = self.values.keys();
         let own = names.find(theirs).map(String::as_str);
         own.or_else(|| {
@@ -334,7 +334,7 @@ fn own_index(git: &Git) -> Git {
     git.clone().with("GIT_INDEX_FILE", index)
 }
 
-/// Returns the bytes of the user's index, in one piece; `None` when there is none.
+/// Returns the bytes of the user's index, in one piece; `None` if there is none.
 fn index_bytes(git: &Git) -> Result<Option<Vec<u8>>, GitError> {
     let failed = |error: String| GitError::new("update-index", &error);
     let path = git.location().git_dir.join("index");
@@ -355,7 +355,7 @@ fn index_bytes(git: &Git) -> Result<Option<Vec<u8>>, GitError> {
     Ok(Some(whole))
 }
 
-/// Replaces a file of git's, under git's own lock.
+/// Replaces a file of git, under git's own lock.
 fn replace_locked(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
@@ -386,7 +386,7 @@ fn make_tree(git: &Git, entries: &[u8]) -> Result<String, GitError> {
     Ok(String::from_utf8_lossy(&id).trim_end().to_owned())
 }
 
-/// Returns git with our name on commits and reflogs.
+/// Returns git with our name as author of commits and reflogs.
 fn with_name(git: &Git) -> Git {
     git.clone()
         .with("GIT_AUTHOR_NAME", "Role OS")
@@ -395,7 +395,7 @@ fn with_name(git: &Git) -> Git {
         .with("GIT_COMMITTER_EMAIL", "roleos@localhost")
 }
 
-/// Writes a commit in our own name.
+/// Writes a commit in our name.
 pub(super) fn commit(
     git: &Git,
     tree: &str,

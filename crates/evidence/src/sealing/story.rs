@@ -1,4 +1,4 @@
-//! The lines of a journal that go into one bundle, put together: each call with its result, and what was around them.
+//! The journal lines of one bundle, combined: each call with its result, and the events around them.
 
 use std::path::Path;
 
@@ -29,17 +29,17 @@ const EDITORS: &[&str] = &[
     "str_replace_editor",
 ];
 
-/// Words in the names of tools that only look: `Read`, `list_directory`, `mcp__tracker__get_issue`.
+/// Words in the names of read-only tools: `Read`, `list_directory`, `mcp__tracker__get_issue`.
 const LOOKING: &[&str] = &[
     "read", "grep", "glob", "ls", "list", "get", "search", "find", "view", "fetch", "todo", "plan",
     "task", "agent", "output", "question",
 ];
 
-/// How sure it is that a call changed files.
+/// Certainty that a call changed files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Changed {
     No,
-    /// A command or a tool that is not known to change nothing.
+    /// A command or tool that is not known to change nothing.
     Perhaps,
     Yes,
 }
@@ -53,7 +53,7 @@ pub(super) struct CallStory<'a> {
 }
 
 impl CallStory<'_> {
-    /// What the bundle says of it. A question that nobody answered with yes is a refusal.
+    /// Returns the check for the bundle. A question that was not answered with yes is a refusal.
     pub(super) fn check(&self) -> Check {
         match &*self.call.recorded {
             "denied" => Check::Denied,
@@ -64,7 +64,7 @@ impl CallStory<'_> {
         }
     }
 
-    /// How long it took: what the agent says, else the time between the two events.
+    /// Returns the duration: as the agent states it, else the time between the two events.
     pub(super) fn latency_ms(&self) -> u32 {
         let Some((result, ended)) = self.result else {
             return 0;
@@ -78,7 +78,7 @@ impl CallStory<'_> {
         self.result.is_some_and(|(result, _)| result.failed)
     }
 
-    /// Whether the call changed files. `own_tests` are commands of the user that run tests.
+    /// Returns whether the call changed files. `own_tests` are the user's commands that run tests.
     fn changed(&self, own_tests: &[String]) -> Changed {
         let tool = &*self.call.tool;
         if self.check() == Check::Denied || self.result.is_none() {
@@ -106,7 +106,7 @@ impl CallStory<'_> {
         }
     }
 
-    /// An edit of a file that is not in the repository.
+    /// Returns `true` for an edit of a file outside the repository.
     fn is_outside(&self) -> bool {
         let path = ["file_path", "path", "notebook_path"]
             .iter()
@@ -119,13 +119,13 @@ impl CallStory<'_> {
             .is_some_and(|location| !path.starts_with(&location.top) && !path.starts_with(cwd))
     }
 
-    /// The command, when the tool is a shell.
+    /// Returns the command, if the tool is a shell.
     pub(super) fn command(&self) -> Option<String> {
         shell_command(&self.call.tool, &self.call.input)
     }
 }
 
-/// What happened in one stretch of a session.
+/// The events in one stretch of a session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Story<'a> {
     pub(super) agent: String,
@@ -136,26 +136,26 @@ pub(super) struct Story<'a> {
     pub(super) plan: Option<&'a Kept>,
     pub(super) calls: Vec<CallStory<'a>>,
     pub(super) rollbacks: Vec<&'a Rollback>,
-    /// Protected files that were changed and put back.
+    /// Protected files that were changed and restored.
     pub(super) restored: Vec<&'a RestoredFile>,
     pub(super) last_words: Option<&'a Kept>,
     pub(super) model: Option<&'a str>,
-    /// Why the agent said that the session ended; none when it never did.
+    /// The agent's reason for the end of the session; `None` if it never ended.
     pub(super) end: Option<&'a str>,
-    /// What the agent said when it broke, when nothing went on after that.
+    /// The agent's message when it failed, if nothing followed.
     pub(super) broke: Option<&'a Kept>,
-    /// A turn was begun and not finished.
+    /// Set if a turn was begun and not finished.
     pub(super) open_turn: bool,
     pub(super) redacted: u64,
     pub(super) capped: u64,
-    /// Lines that a crash had torn.
+    /// Number of lines that a crash had torn.
     pub(super) repaired: u64,
-    /// Lines are gone, and no crash did it.
+    /// Set if lines are missing, and not by a crash.
     pub(super) is_cut: bool,
 }
 
 impl<'a> Story<'a> {
-    /// Puts the lines from number `from` up to, and without, `upto` together. `lines` are those of the whole journal.
+    /// Combines the lines from number `from` up to, and without, `upto`. `lines` are those of the whole journal.
     pub(super) fn of(lines: &'a [Line], from: u64, upto: u64) -> Self {
         let mut story = Self::default();
         // The session may have begun before these lines.
@@ -238,7 +238,7 @@ impl<'a> Story<'a> {
         });
     }
 
-    /// Finds the call by its id, or the last one of that tool that waits.
+    /// Adds a result to the call with its id, or to the last waiting call of that tool.
     fn result(&mut self, result: &'a Outcome, time_ns: u64) {
         if let Some(output) = &result.output {
             self.kept(output);
@@ -261,13 +261,13 @@ impl<'a> Story<'a> {
         self.capped += u64::from(kept.capped);
     }
 
-    /// Nothing happened that a bundle could tell.
+    /// Returns `true` if nothing happened that belongs into a bundle.
     pub(super) fn is_empty(&self) -> bool {
         let is_silent = self.prompts.is_empty() && self.calls.is_empty();
         is_silent && self.rollbacks.is_empty() && !self.is_cut
     }
 
-    /// Counts the calls that repeat a failed one, word by word, without a change of files in between.
+    /// Counts the calls that repeat a failed one, literally, without a change of files in between.
     pub(super) fn retries(&self, own_tests: &[String]) -> usize {
         let mut failed: Vec<(&str, &str)> = Vec::new();
         let mut retries = 0;
@@ -285,7 +285,7 @@ impl<'a> Story<'a> {
         retries
     }
 
-    /// Test runs, each with the place of its call. `tree` is the working tree that is sealed.
+    /// Returns the test runs, each with the place of its call. `tree` is the working tree that is sealed.
     pub(super) fn runs(&self, own_tests: &[String], tree: Option<&str>) -> Vec<(usize, Run)> {
         let calls = self.calls.iter().enumerate();
         calls
@@ -293,10 +293,10 @@ impl<'a> Story<'a> {
                 let (result, _) = one.result.filter(|(result, _)| result.test)?;
                 let command = one.command()?;
                 let test = TestCommand::of(&command, own_tests)?;
-                // The directory was looked at when the tests had run; a link may lead elsewhere by now.
+                // The directory was resolved after the tests had run; a link may lead elsewhere by now.
                 let credit = match &result.folder {
                     _ if result.elsewhere => Credit::Elsewhere,
-                    // Whoever failed, it is no success.
+                    // The command failed, so a doubt about its scripts does not matter.
                     Some(_) if result.doubt.is_none() || result.failed => credit(test.credit),
                     _ => credit(test.credit).min(Credit::Nothing),
                 };
@@ -320,8 +320,8 @@ impl<'a> Story<'a> {
             .collect()
     }
 
-    /// Returns `true` if what was tested may not be what is sealed: the tree is another one, a file was edited, or, where
-    /// the tree is not known, a command may have changed one.
+    /// Returns `true` if the tested files may differ from the sealed ones: the tree is another one, a file was edited,
+    /// or, if the tree is unknown, a command may have changed a file.
     fn is_stale(
         &self,
         place: usize,
@@ -347,7 +347,7 @@ impl<'a> Story<'a> {
             .count()
     }
 
-    /// The last thing that a tool failed with and that no later call of the same tool put right.
+    /// Returns the last failed call that no later call of the same tool made good.
     pub(super) fn last_failure(&self) -> Option<&CallStory<'a>> {
         let place = self.calls.iter().rposition(CallStory::failed)?;
         let failed = self.calls.get(place)?;
@@ -358,7 +358,7 @@ impl<'a> Story<'a> {
         (!put_right).then_some(failed)
     }
 
-    /// Why the agent broke, in words, if it did.
+    /// Returns a description of the agent's failure, if it failed.
     pub(super) fn breakdown(&self) -> Option<String> {
         if let Some(broke) = self.broke {
             return Some(format!("The agent broke: {}", broke.text));
@@ -367,13 +367,13 @@ impl<'a> Story<'a> {
             .then(|| "The session has no end: it was sealed in the middle of a turn.".to_owned())
     }
 
-    /// The agent's process.
+    /// Returns the agent's process.
     pub(super) fn process(&self) -> Option<Process> {
         self.start.and_then(|start| start.process)
     }
 }
 
-/// The credit of a command, as the outcome counts it.
+/// Converts the credit of a command for the outcome.
 pub fn credit(credit: test_commands::Credit) -> Credit {
     match credit {
         test_commands::Credit::Elsewhere => Credit::Elsewhere,
@@ -384,7 +384,7 @@ pub fn credit(credit: test_commands::Credit) -> Credit {
     }
 }
 
-/// What a test command selects, in the directory in which it runs.
+/// Returns the selection of a test command, in the directory in which it runs.
 fn scope(selection: Selection, folder: String) -> Scope {
     let filters = selection.filters.into_iter();
     Scope {

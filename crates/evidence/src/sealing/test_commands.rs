@@ -1,10 +1,12 @@
-//! Whether a command runs tests, how far its output and exit code speak for the test runner, and which tests it selects.
+//! Analysis of commands: do they run tests, how far do output and exit code reflect the test runner, and which tests do
+//! they select?
 //!
-//! [`TestCommand::of`] reads the command as a shell would. [`programs`] knows which programs run tests, [`credit`] walks
-//! the command around them with [`beside`], [`selection`] reads which tests they choose, [`given`] what they name, [`project`] reads the project's own scripts
-//! behind a name such as `npm test`, [`loaders`] knows how a run is made to load other code, [`setup`] knows the files that choose tests, and
-//! [`changes`] says whether a command may change files, [`effects`] what else it may write.
-//! A test that is not recognised counts as not run, so the user's own commands are taken as well.
+//! [`TestCommand::of`] reads the command as a shell would. [`programs`] knows the programs that run tests, [`credit`]
+//! walks the command around them with [`beside`], [`selection`] parses the tests that they select, [`given`] the files
+//! and modules that they name, [`project`] reads the project's own scripts behind a name such as `npm test`,
+//! [`loaders`] knows the ways to make a run load other code, [`setup`] knows the files that select tests, and
+//! [`changes`] decides if a command may change files, [`effects`] what else it may write. A test that is not recognised
+//! counts as not run, so the user's own commands are accepted as well.
 
 mod programs;
 
@@ -38,13 +40,13 @@ pub use given::Given;
 pub use project::ProjectScript;
 pub use selection::{Filter, Selection};
 
-/// Stands for a part of a word that only a run would know.
+/// Placeholder for a part of a word that is only known at run time.
 const UNKNOWN: &str = "\u{1}";
 
-/// Stands for such a part that is a number: `$?`.
+/// Placeholder for such a part that is a number: `$?`.
 const NUMBER: char = '\u{2}';
 
-/// How far a command lets its test runner speak.
+/// Degree to which output and exit code of a command reflect its test runner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Credit {
     /// The tests run on another tree: on another machine or in a container.
@@ -53,7 +55,7 @@ pub enum Credit {
     /// Something else may have written the output or decided the exit code: a shell function, another program that
     /// prints, `|| true`, `!`, `if`, `&`.
     Nothing,
-    /// The output is a choice of the runner's lines (`| grep`, `| head`), and the exit code is hidden.
+    /// The output is a selection of the runner's lines (`| grep`, `| head`), and the exit code is hidden.
     SomeLines,
     /// The output is the runner's, up to its end (`| tail`, `; echo $?`), and the exit code is hidden.
     Output,
@@ -64,48 +66,48 @@ pub enum Credit {
 /// A command that runs tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TestCommand {
-    /// How far it can be believed.
+    /// Degree to which its result can be trusted.
     pub credit: Credit,
-    /// The folder that it changes to before the tests run, as it is written; empty when it stays.
+    /// The folder that it changes to before the tests run, as written; empty if it stays.
     pub folder: String,
-    /// Which tests it selects. Of several test programs in one command, the last one's.
+    /// The tests that it selects; if the command has several test programs, those of the last one.
     pub selection: Selection,
-    /// The programs that run, as they are written: wrappers, the test program, and scripts that set the environment up.
-    /// A name without a slash is looked up in `path`, then in the `PATH` of the shell.
+    /// The programs that run, as written: wrappers, the test program, and scripts that set up the environment. A name
+    /// without a slash is looked up in `path`, then in the `PATH` of the shell.
     pub programs: Vec<String>,
-    /// Directories that the command puts in front of `PATH`, as they are written.
+    /// Directories that the command puts in front of `PATH`, as written.
     pub path: Vec<String>,
-    /// Variables that it sets and that may name code which is loaded.
+    /// Variables that it sets and that may name code to load.
     pub variables: Vec<(String, String)>,
-    /// Modules that an interpreter of Python is asked to run; one of that name in the directory comes first.
+    /// Modules that a Python interpreter is to run; one of that name in the directory comes first.
     pub modules: Vec<String>,
-    /// What its programs are given.
+    /// Arguments of its programs.
     pub given: Vec<Given>,
-    /// Programs in it that run what the project says, so that they prove nothing by their names.
+    /// Programs in it that run scripts of the project, so that their names prove nothing.
     pub scripts: Vec<ProjectScript>,
 }
 
 impl TestCommand {
-    /// Reads a command. `own` are commands of the user by their first words. Returns `None` when no test runs.
+    /// Parses a command. `own` are the user's commands by their first words. Returns `None` if no test runs.
     #[must_use]
     pub fn of(command: &str, own: &[String]) -> Option<Self> {
         credit::read(command, &own_words(own))
     }
 
-    /// Returns `true` if the tests are run in the folder of a build.
+    /// Returns `true` if the tests run in a build folder.
     #[must_use]
     pub fn tests_builds(&self) -> bool {
         given::tests_builds(&self.selection.program)
     }
 }
 
-/// Returns the variables that a command leaves behind in the shell for the programs of later ones.
+/// Returns the variables that a command leaves in the shell for the programs of later commands.
 #[must_use]
 pub fn exports(command: &str) -> Vec<(String, String)> {
     credit::exports(command)
 }
 
-/// The first words of the user's own test commands.
+/// Returns the first words of the user's own test commands.
 fn own_words(own: &[String]) -> Vec<Vec<&str>> {
     let words = own.iter().map(|one| one.split_whitespace().collect());
     words
@@ -119,7 +121,7 @@ pub fn runs_tests(command: &str, own: &[String]) -> bool {
     TestCommand::of(command, own).is_some()
 }
 
-/// The words of a simple command; what only a run would know is [`UNKNOWN`].
+/// Returns the words of a simple command; parts that are only known at run time are [`UNKNOWN`].
 fn plain_words(words: &[Argument]) -> Vec<String> {
     let plain = |argument: &Argument| match argument {
         Argument::Word(word) => plain_word(word),
@@ -146,7 +148,7 @@ fn plain_word(word: &Word) -> String {
             Piece::Text(part) | Piece::Quoted(part) => text.push_str(part),
             Piece::Double(inner) => pieces.extend(inner.iter().rev()),
             Piece::Parameter(parameter) if is_status(&parameter.subject) => text.push(NUMBER),
-            // The directory in which the command runs by then.
+            // The directory in which the command runs at that point.
             Piece::Parameter(parameter) if is_here(parameter) && begins_path(&text) => {
                 text.push('.');
             }
@@ -160,18 +162,18 @@ fn plain_word(word: &Word) -> String {
     text
 }
 
-/// `$PWD`.
+/// Returns `true` for `$PWD`.
 fn is_here(parameter: &Parameter) -> bool {
     let is_plain = matches!(parameter.operation, Operation::Value) && !parameter.indirect;
     is_plain && matches!(&parameter.subject, Subject::Named(name) if name == "PWD")
 }
 
-/// Returns `true` if a path may begin behind this text.
+/// Returns `true` if a path may begin after this text.
 fn begins_path(text: &str) -> bool {
     text.is_empty() || text.ends_with(['=', ':'])
 }
 
-/// Returns a path as seen from the directory above a folder that a command has changed to.
+/// Returns a path relative to the directory above a folder that a command has changed to.
 fn join_folder(folder: &str, path: &str) -> String {
     match (path.starts_with(['/', '\u{1}']), folder.is_empty()) {
         (false, false) => format!("{folder}/{path}"),
@@ -179,7 +181,7 @@ fn join_folder(folder: &str, path: &str) -> String {
     }
 }
 
-/// `$?` and `${PIPESTATUS[0]}`.
+/// Returns `true` for `$?` and `${PIPESTATUS[0]}`.
 fn is_status(subject: &Subject) -> bool {
     match subject {
         Subject::Number => true,
@@ -193,7 +195,7 @@ fn is_unknown(word: &str) -> bool {
     word.contains(UNKNOWN) || word.contains(NUMBER)
 }
 
-/// Returns what the project's scripts behind a test command run; it was started in `cwd`.
+/// Returns the commands that the project's scripts behind a test command execute; it was started in `cwd`.
 #[must_use]
 pub fn scripts_behind(test: &TestCommand, cwd: &Path, own_tests: &[String]) -> project::Behind {
     let top = Location::around(cwd).map_or_else(|| cwd.to_owned(), |location| location.top);

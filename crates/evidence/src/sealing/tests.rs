@@ -1,4 +1,4 @@
-//! Sessions, from their journals to bundles that verify: how each ends, and what must not happen on the way.
+//! Sessions, from their journals to bundles that verify: their outcomes, and mistakes that must not happen.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ use base::liveness::Process;
 const PASSES: &str = "running 2 tests\ntest a ... ok\ntest b ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
 const FAILS: &str = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
 
-/// A workspace in a repository of its own.
+/// A workspace in a new repository.
 struct House {
     directory: tempfile::TempDir,
     workspace: Workspace,
@@ -43,7 +43,7 @@ impl House {
         house
     }
 
-    /// Without a repository.
+    /// Creates one without a repository.
     fn bare() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let workspace = Workspace::at(directory.path()).unwrap();
@@ -119,7 +119,7 @@ impl House {
         read.lines
     }
 
-    /// Seals everything that is over, and gives the bundles by session.
+    /// Seals every session that is over; returns the bundles by session.
     fn seal(&self) -> Vec<(String, Told)> {
         let mut told = Vec::new();
         self.sealer()
@@ -140,7 +140,7 @@ impl House {
         told.remove(0).1
     }
 
-    /// Reads a bundle, verified.
+    /// Parses and verifies a bundle.
     fn read(&self, path: &Path) -> Told {
         let bytes = fs::read(path).unwrap();
         let bundle = Bundle::parse(&bytes, Strictness::Strict).unwrap();
@@ -159,7 +159,7 @@ impl House {
     }
 }
 
-/// What a bundle tells.
+/// The content of a bundle.
 struct Told {
     outcome: Ended,
     sections: Vec<Option<String>>,

@@ -1,7 +1,7 @@
-//! Tokens, models and breakdowns out of an agent's own record of a session.
+//! Extracts tokens, models and failures from an agent's own record of a session.
 //!
-//! The record is another program's and may be anything: it is read line by line with a limit, what is not understood
-//! is passed over, and what could not be read is said.
+//! Another program writes the record, and it may hold anything: it is read line by line with a limit, unknown content
+//! is skipped, and unreadable content is reported.
 
 mod claude;
 mod codex;
@@ -14,45 +14,44 @@ use base::prices::Usage;
 
 pub use codex::Standing;
 
-/// Longer lines are passed over.
+/// Longest line that is parsed.
 const MAX_LINE: u64 = 64 * 1024 * 1024;
 
-/// More messages than this are not counted.
+/// Most messages that are counted.
 const MAX_MESSAGES: usize = 1_000_000;
 
-/// More records of subagents than this are not read.
+/// Most records of subagents that are read.
 const MAX_SUBAGENTS: usize = 1000;
 
 /// One answer of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// Its id, where the record gives it one.
+    /// Its id, if the record has one.
     pub id: String,
-    /// When, in nanoseconds since 1970; 0 when that is not known.
+    /// Time in nanoseconds since 1970; 0 if unknown.
     pub time_ns: u64,
     /// The model, as it calls itself.
     pub model: String,
-    /// What it used.
     pub usage: Usage,
-    /// What the agent says that it cost, in millionths of a US dollar.
+    /// Cost according to the agent, in millionths of a US dollar.
     pub cost: Option<u64>,
-    /// Tool calls that it asked for, by their ids.
+    /// Ids of the tool calls that it requested.
     pub calls: Vec<String>,
 }
 
-/// What a record says.
+/// Content of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript {
     /// Answers in the order of the record, each once.
     pub messages: Vec<Message>,
-    /// When the model could last not be reached, and what was said.
+    /// Time and message of the last failure to reach the model.
     pub broke: Option<(u64, String)>,
-    /// Lines that were passed over because they are too long or no JSON.
+    /// Lines that were skipped because they are too long or not JSON.
     pub skipped: u64,
 }
 
 impl Transcript {
-    /// What was said when the model could not be reached, when nothing came after that and it is no older than `since`.
+    /// Returns the message of a failure to reach the model, if nothing followed and it is not older than `since`.
     #[must_use]
     pub fn broken_at_the_end(&self, since: u64) -> Option<String> {
         let (time, text) = self.broke.as_ref()?;
@@ -62,20 +61,20 @@ impl Transcript {
     }
 }
 
-/// Takes one line of a record.
+/// Parser of one line of a record.
 trait Reader {
     fn line(&mut self, line: &[u8]) -> Result<(), serde_json::Error>;
 
     fn finish(self: Box<Self>) -> Transcript;
 }
 
-/// Why nothing is known.
+/// Reason why nothing is known.
 #[derive(Debug, thiserror::Error)]
 pub enum Unknown {
     /// There is no reader for this agent's record.
     #[error("the record that {0} keeps is not read here")]
     Agent(String),
-    /// It cannot be read.
+    /// The record cannot be read.
     #[error("`{path}` cannot be read: {source}")]
     Read {
         /// The record.
@@ -88,7 +87,7 @@ pub enum Unknown {
 /// Reads the record of an agent, those of its subagents included.
 ///
 /// # Errors
-/// The agent's record is not known here, or cannot be read.
+/// Records of this agent are not supported, or the file cannot be read.
 pub fn read(agent: &str, path: &Path) -> Result<Transcript, Unknown> {
     let mut reader: Box<dyn Reader> = match agent {
         "claude" => Box::<claude::Claude>::default(),
@@ -104,10 +103,10 @@ pub fn read(agent: &str, path: &Path) -> Result<Transcript, Unknown> {
     Ok(transcript)
 }
 
-/// The files of an agent's record: its own first, then those of its subagents.
+/// Lists the files of an agent's record: its own first, then those of its subagents.
 ///
 /// # Errors
-/// The agent's record is not known here.
+/// Records of this agent are not supported.
 pub fn records(agent: &str, path: &Path) -> Result<Vec<PathBuf>, Unknown> {
     let mut records = vec![path.to_owned()];
     match agent {
@@ -121,13 +120,13 @@ pub fn records(agent: &str, path: &Path) -> Result<Vec<PathBuf>, Unknown> {
 /// A part of a file of an agent's record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// The answers in it. One that spans several parts is in each of them, by the same id.
+    /// The answers in it. An answer that spans several parts is in each of them, by the same id.
     pub messages: Vec<Message>,
-    /// Where the next part begins: behind the last whole line.
+    /// Offset of the next part: behind the last whole line.
     pub end: u64,
 }
 
-/// Reads on in a file of an agent's record, for `most` bytes and to the end of a line.
+/// Continues reading a file of an agent's record, for `most` bytes and to the end of a line.
 ///
 /// # Errors
 /// It cannot be read.
@@ -151,7 +150,7 @@ pub fn read_on(
     Ok(Step { messages, end })
 }
 
-/// Feeds the lines that begin in `most` bytes after `from`, and says where the last whole one ends.
+/// Feeds the lines that begin in `most` bytes after `from`, and returns the end of the last whole one.
 fn feed(
     path: &Path,
     (from, most): (u64, u64),
@@ -210,7 +209,7 @@ fn skip_line(file: &mut impl io::BufRead) -> io::Result<u64> {
     }
 }
 
-/// A time as records write it.
+/// Parses a time as records write it.
 fn time_ns(text: Option<&str>) -> u64 {
     text.and_then(|text| text.parse::<jiff::Timestamp>().ok())
         .and_then(|time| u64::try_from(time.as_nanosecond()).ok())

@@ -1,6 +1,6 @@
 //! The working tree of a repository as a git tree, new files included, without touching its index or its `HEAD`.
 //!
-//! Everything happens in an index of our own. Ignored files, nested repositories and the folders of Role OS itself are
+//! Everything happens in a separate index. Ignored files, nested repositories and the folders of Role OS itself are
 //! left alone. A diff reads files as a commit would store them; a snapshot reads their bytes, so that it can put back
 //! exactly those.
 
@@ -16,10 +16,10 @@ use super::lfs;
 use base::git::{self, Content, Git, GitError};
 use base::repository::Location;
 
-/// How often files are listed again that vanish while they are read.
+/// Most attempts to list files that vanish while they are read.
 const TRIES: usize = 3;
 
-/// How the files of a working tree are read.
+/// Modes of reading the files of a working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// As a commit would store them, with the commits of submodules and the files outside of a sparse checkout.
@@ -31,7 +31,7 @@ pub(super) enum Reading {
     },
 }
 
-/// An index of our own over the user's working tree. Dropped, it leaves no trace.
+/// A separate index over the user's working tree. Dropped, it leaves no trace.
 #[derive(Debug)]
 pub(super) struct Scratch {
     git: Git,
@@ -41,7 +41,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes an index with nothing in it, over the working tree at `top`.
+    /// Creates an empty index over the working tree at `top`.
     fn empty(top: &Path, reading: Reading) -> Result<Self, GitError> {
         let directory = tempfile::Builder::new()
             .prefix("roleos-tree-")
@@ -62,7 +62,7 @@ impl Scratch {
         })
     }
 
-    /// Begins with the user's own index, which knows the files that have not changed; then takes in the working tree.
+    /// Begins with the user's own index, which knows the files that have not changed; then adds the working tree.
     pub(super) fn of_working_tree(top: &Path, reading: Reading) -> Result<Self, GitError> {
         let scratch = Self::empty(top, reading)?;
         scratch.copy_index()?;
@@ -71,7 +71,7 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// The same, but new objects go to a directory that is removed with the scratch.
+    /// Does the same, but writes new objects to a directory that is removed with the scratch.
     pub(super) fn of_working_tree_aside(top: &Path, reading: Reading) -> Result<Self, GitError> {
         let mut scratch = Self::empty(top, reading)?;
         let real = scratch.git.location().common_dir.join("objects");
@@ -87,14 +87,14 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Begins with a tree; nothing of the working tree is taken in yet.
+    /// Begins with a tree; nothing of the working tree is added yet.
     pub(super) fn of_tree(top: &Path, tree: &str, reading: Reading) -> Result<Self, GitError> {
         let scratch = Self::empty(top, reading)?;
         scratch.index(&["read-tree", tree], &[])?;
         Ok(scratch)
     }
 
-    /// Makes an empty index whose objects lie beside those of the repository, and stay.
+    /// Creates an empty index whose objects are stored beside those of the repository, and stay.
     pub(super) fn aside(top: &Path, reading: Reading) -> Result<Self, GitError> {
         let mut scratch = Self::empty(top, reading)?;
         let objects = scratch.git.location().git_dir.join("roleos-aside");
@@ -103,7 +103,7 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// How it reads files.
+    /// Returns its mode of reading files.
     pub(super) fn reading(&self) -> Reading {
         self.reading.clone()
     }
@@ -113,20 +113,20 @@ impl Scratch {
         &self.git
     }
 
-    /// Writes the tree that the index stands for. Files outside of a sparse checkout need not be there.
+    /// Writes the tree of the index. Files outside of a sparse checkout need not exist.
     pub(super) fn write_tree(&self) -> Result<String, GitError> {
         self.git.line(["write-tree", "--missing-ok"])
     }
 
-    /// Takes in the differences between the index and the working tree: changed, removed and new files.
+    /// Adds the differences between the index and the working tree: changed, removed and new files.
     pub(super) fn take_changes(&self) -> Result<(), GitError> {
         let changes = self.changes()?;
-        // A file below a path that is a link or a file now cannot be looked at, only forgotten.
+        // A file below a path that is now a link or a file cannot be read, only forgotten.
         self.forget(&changes.removed)?;
         self.take(&changes.present)
     }
 
-    /// Takes in these files as they are now.
+    /// Adds these files in their current state.
     pub(super) fn take(&self, paths: &BTreeSet<GitPath>) -> Result<(), GitError> {
         if self.reading != Reading::Committed {
             return self.take_bytes(paths);
@@ -155,7 +155,7 @@ impl Scratch {
         self.put_entries(&entries)
     }
 
-    /// Takes in the bytes of these files. git's own `update-index` would convert them by attributes.
+    /// Adds the bytes of these files. git's own `update-index` would convert them by attributes.
     fn take_bytes(&self, paths: &BTreeSet<GitPath>) -> Result<(), GitError> {
         let mut result = Ok(());
         for _ in 0..TRIES {
@@ -213,7 +213,7 @@ impl Scratch {
         self.put_entries(&entries)
     }
 
-    /// Puts entries into the index, over whatever is in their place.
+    /// Puts entries into the index, over existing ones.
     pub(super) fn put_entries(&self, entries: &[Entry]) -> Result<(), GitError> {
         if entries.is_empty() {
             return Ok(());
@@ -222,7 +222,7 @@ impl Scratch {
         self.index(&["update-index", "-z", "--index-info"], &lines)
     }
 
-    /// Forgets these files.
+    /// Removes these files from the index.
     pub(super) fn forget(&self, paths: &BTreeSet<GitPath>) -> Result<(), GitError> {
         if paths.is_empty() {
             return Ok(());
@@ -233,9 +233,9 @@ impl Scratch {
         )
     }
 
-    /// Compares with the files on disk once, so that later questions are quick.
+    /// Compares with the files on disk once, so that later queries are quick.
     pub(super) fn refresh(&self) {
-        // It fails when something has changed, which is no failure here.
+        // It fails if something has changed, which is not an error here.
         self.index(&["update-index", "-q", "--refresh"], &[]).ok();
     }
 
@@ -256,7 +256,7 @@ impl Scratch {
             let Some((tag, path)) = entry.split_first_chunk::<2>() else {
                 continue;
             };
-            // A path that ends in a slash is a repository of its own.
+            // A path that ends in a slash is a separate repository.
             if is_ours(path) || path.ends_with(b"/") {
                 continue;
             }
@@ -298,7 +298,7 @@ impl Scratch {
         copy().map_err(failed)
     }
 
-    /// Takes out of the user's index what is left alone, and what the index only claims about a file.
+    /// Removes from the copied index the entries that are left alone, and claims of the index about files.
     fn prepare(&self) -> Result<(), GitError> {
         let (mut out, mut again, mut kept) = (BTreeSet::new(), Vec::new(), Vec::new());
         for entry in self.entries()? {
@@ -323,7 +323,7 @@ impl Scratch {
         self.put_entries(&converted)
     }
 
-    /// Returns the entries that may have other bytes on disk than in their object, although git takes them for
+    /// Returns the entries that may have other bytes on disk than in their object, although git considers them
     /// unchanged. git's own conversions shorten a file or leave it alone; filters and encodings can do anything.
     fn converted(&self, entries: &[Entry]) -> Result<Vec<Entry>, GitError> {
         let ids: Vec<u8> = entries
@@ -344,7 +344,7 @@ impl Scratch {
         Ok(suspects.map(|(entry, _)| entry.clone()).collect())
     }
 
-    /// Returns the files to which an attribute gives a filter or an encoding.
+    /// Returns the files with a filter or an encoding attribute.
     fn driven(&self, paths: &BTreeSet<GitPath>) -> Result<BTreeSet<GitPath>, GitError> {
         let git = Git::at(&self.top)?;
         let names = ["filter", "working-tree-encoding"];
@@ -353,16 +353,16 @@ impl Scratch {
     }
 }
 
-/// What was tested.
+/// The state that a test run tested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tested {
     /// The hash of the working tree, as [`diff`](super::diff) sees it.
     pub tree: Option<String>,
-    /// The hash of the settings that choose tests.
+    /// The hash of the settings that select tests.
     pub setup: Option<String>,
 }
 
-/// Returns what a test run around `folder` tests; nothing is known without a repository.
+/// Returns the state that a test run around `folder` tests; `None` without a repository.
 pub fn tested(folder: impl AsRef<Path>) -> Option<Tested> {
     let top = Location::around(folder.as_ref())?.top;
     let scratch = Scratch::of_working_tree_aside(&top, Reading::Committed).ok()?;
@@ -385,7 +385,7 @@ pub(super) struct Changes {
     pub present: BTreeSet<GitPath>,
 }
 
-/// Returns `true` if a path lies in a folder of Role OS itself: journals and grants go on while a tree is read.
+/// Returns `true` if a path lies in a folder of Role OS itself: journals and grants change while a tree is read.
 pub(super) fn is_ours(path: &[u8]) -> bool {
     let mut before: &[u8] = b"";
     for part in path.split(|byte| *byte == b'/') {

@@ -1,4 +1,4 @@
-//! How far a workspace was acknowledged by an archive: one small file that is replaced whole.
+//! Positions that an archive acknowledged for a workspace: one small file that is replaced as a whole.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,6 @@ use super::{ItemAnswer, ShipError};
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// The first pause after a failure; every further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15 * 60);
 
 /// The archive as it was pinned at the first contact.
@@ -27,17 +26,17 @@ pub struct Server {
     pub keys: Vec<String>,
 }
 
-/// How far a log was sent.
+/// Position that was sent of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reached {
-    /// Bytes of whole lines.
+    /// Length of the whole lines sent.
     pub bytes: u64,
-    /// Lines.
+    /// Number of lines.
     pub lines: u64,
 }
 
-/// Something that the archive does not take.
+/// An item that the archive refuses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refusal {
@@ -47,9 +46,9 @@ pub struct Refusal {
     pub log: Option<String>,
     /// The task of a bundle.
     pub task_id: Option<String>,
-    /// Why, as a stable name.
+    /// Reason, as a stable name.
     pub code: String,
-    /// Why, in words.
+    /// Reason, as a sentence.
     pub why: String,
 }
 
@@ -76,34 +75,34 @@ impl Refusal {
     }
 }
 
-/// How far everything was sent to one archive.
+/// Positions that were sent to one archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cursor {
     /// The archive's address.
     pub url: String,
-    /// As it was pinned.
+    /// The pinned archive.
     pub server: Option<Server>,
     /// Its newest checkpoint.
     pub checkpoint: Option<String>,
-    /// Leaves of that.
+    /// Number of leaves in that checkpoint.
     pub seen: u64,
-    /// Leaves of our ledger that were answered.
+    /// Number of our ledger's leaves that were answered.
     pub bundles: u64,
     /// Lines that were answered, by log.
     pub logs: BTreeMap<String, Reached>,
-    /// What it does not take.
+    /// Items that it refuses.
     pub refused: Vec<Refusal>,
     /// Bundles to be sent once more, by their index.
     pub again: Vec<u64>,
-    /// Tries that failed one after another.
+    /// Attempts that failed one after another.
     pub failures: u32,
-    /// No try in the background before this time.
+    /// Earliest time of the next background attempt.
     pub next_try_ns: u64,
 }
 
 impl Cursor {
-    /// At the beginning.
+    /// Creates the cursor of an archive, at the beginning.
     #[must_use]
     pub fn of(url: &str) -> Self {
         Self {
@@ -159,7 +158,7 @@ impl Cursor {
         self.next_try_ns = now_ns.saturating_add(pause);
     }
 
-    /// Returns `true` if a try in the background should wait. A clock that was set back does not stop it for ever.
+    /// Returns `true` if a background attempt should wait. A clock that was set back does not stop it for ever.
     #[must_use]
     pub fn waits(&self, now_ns: u64) -> bool {
         let longest = u64::try_from(LONGEST_PAUSE.as_nanos()).unwrap_or(u64::MAX);

@@ -18,19 +18,19 @@ use crate::archive::shipment::{MAX_BUNDLE, MAX_LINE, Packer};
 use crate::journal::read::journals;
 use crate::store::Store;
 
-/// A shipment is closed when it has so many bytes.
+/// Bytes at which a shipment is closed.
 const ENOUGH: usize = 4 * 1024 * 1024;
-/// Or so many frames.
+/// Frames at which a shipment is closed.
 const ENOUGH_FRAMES: usize = 1024;
 
-/// What one frame of a shipment was.
+/// Content of one frame of a shipment.
 #[derive(Clone, Debug)]
 pub(super) enum Sent {
     Bundle { index: u64, leaf: Leaf },
     Line { log: LogName, number: u64 },
 }
 
-/// What a shipment holds, and how far everything is when it is acknowledged.
+/// Content of a shipment, and the position after it is acknowledged.
 #[derive(Clone, Debug)]
 pub struct Batch {
     pub(super) sent: Vec<Sent>,
@@ -59,7 +59,7 @@ pub(super) fn next(
     packing.runs(workspace)?;
     let Packing { packer, batch } = packing;
     if packer.is_empty() {
-        // Nothing to send, but lines that are no decisions were passed.
+        // Nothing to send, but lines that are not decisions were passed.
         cursor.bundles = batch.bundles;
         cursor.logs = batch.logs;
         return Ok(None);
@@ -72,7 +72,7 @@ struct Packing {
     batch: Batch,
 }
 
-/// As much of a journal's line as says whether it is a decision.
+/// The part of a journal line that shows if it is a decision.
 #[derive(Deserialize)]
 struct Kind {
     seq: u64,
@@ -111,7 +111,7 @@ impl Packing {
                 }
                 // The next shipment begins with it.
                 Ok(_) => return Ok(()),
-                // One that a person deleted is not sent; the leaf says that it was there.
+                // A bundle that a person deleted is not sent; its leaf proves that it existed.
                 Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => cursor.refused.push(Refusal {
                     number: index,
@@ -134,7 +134,7 @@ impl Packing {
         let found = journals(&workspace.sessions_dir())?;
         let names = |(session, path)| Some((LogName::decisions(&session)?, path));
         let found: Vec<_> = found.into_iter().filter_map(names).collect();
-        // What is known of a journal goes when the journal does.
+        // The position in a journal is dropped with the journal.
         self.batch.logs.retain(|name, _| {
             name == LogName::RUNS || found.iter().any(|(log, _)| log.as_str() == name)
         });
@@ -155,7 +155,7 @@ impl Packing {
         })
     }
 
-    /// Adds the lines of a log that were not sent and that `number` gives a number.
+    /// Adds the unsent lines of a log to which `number` assigns a number.
     fn lines(
         &mut self,
         log: &LogName,
@@ -178,7 +178,7 @@ impl Packing {
         };
         let length = file.metadata().map_err(fail)?.len();
         if length < reached.bytes {
-            // It was begun again. Line numbers go on, so that nothing is taken for what was sent before.
+            // The file was begun again. Line numbers go on, so that no line is mistaken for an earlier one.
             reached.bytes = 0;
         }
         file.seek(SeekFrom::Start(reached.bytes)).map_err(fail)?;
@@ -201,7 +201,7 @@ impl Packing {
     }
 }
 
-/// Reads one whole line; `false` when there is none yet.
+/// Reads one whole line; returns `false` if there is none yet.
 fn read_line(reader: &mut BufReader<File>, text: &mut Vec<u8>) -> std::io::Result<bool> {
     text.clear();
     let limit = 4 * MAX_LINE as u64;

@@ -1,7 +1,7 @@
-//! Is every bundle still there, unchanged, signed and in its place? Looks and reports; repairs nothing.
+//! Checks that every bundle is still there, unchanged, signed and in its place. Reports; repairs nothing.
 //!
-//! A [`Comparison`] is made once from ledger, checkpoint and trust store; bundles are then shown to it one by one, from
-//! any thread, while a scorecard or a view reads them for its own purpose anyway.
+//! A [`Comparison`] is made once from ledger, checkpoint and trust store; bundles are then passed to it one by one,
+//! from any thread, while a scorecard or a view reads them anyway.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use base::keys::{KeyStore, Signatories};
 use base::trust::Trust;
 use base::trust_store::TrustStore;
 
-/// What an audit of ledger and bundles found.
+/// Result of an audit of ledger and bundles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// Name of the ledger; `None` when there is none yet.
@@ -32,24 +32,24 @@ pub struct Audit {
     pub size: u64,
     /// Root of the tree.
     pub root: [u8; 32],
-    /// The trust store was asked for an earlier state. Without a home directory there is no trust store.
+    /// Set if the trust store was checked for an earlier state. Without a home directory there is no trust store.
     pub is_recorded: bool,
-    /// The workspace was initialised and has sealed nothing yet.
+    /// Set if the workspace was initialised and has sealed nothing yet.
     pub is_unsealed: bool,
-    /// Empty when everything is as it should be.
+    /// Problems found; empty if there are none.
     pub problems: Vec<Problem>,
 }
 
 impl Audit {
-    /// Returns `true` if nothing is wrong but bundles that a person deleted.
+    /// Returns `true` if there are no problems except deleted bundles.
     #[must_use]
     pub fn holds(&self) -> bool {
         let kinds = [DELETED, DELETED_UNSOLVED];
         self.problems.iter().all(|one| kinds.contains(&one.kind))
     }
 
-    /// Names the problems in one sentence, each kind with its number; `None` when there are none. A deleted bundle that was
-    /// solved makes no figure better, so it is not one of them.
+    /// Names the problems in one sentence, each kind with its count; `None` if there are none. A deleted bundle that
+    /// was solved improves no figure, so it is not one of them.
     #[must_use]
     pub fn summary(&self) -> Option<String> {
         let mut kinds: Vec<(&str, usize)> = Vec::new();
@@ -67,36 +67,36 @@ impl Audit {
     }
 }
 
-/// A ledger and the bundles that it speaks of.
+/// Directories of a ledger and its bundles, with the knowledge about them.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Directory of the ledger.
     pub ledger: PathBuf,
     /// Directory of the bundles.
     pub witness: PathBuf,
-    /// Where an earlier state may be recorded.
+    /// Record of earlier states.
     pub trust: Option<TrustStore>,
-    /// The user initialised the workspace, so that a ledger with leaves has a record.
+    /// Set if the user initialised the workspace, so that a ledger with leaves must have a record.
     pub is_initialised: bool,
-    /// What is known of seals, where there is no ledger.
+    /// Knowledge about seals, if there is no ledger.
     pub seals: Seals,
 }
 
-/// What one bundle says about itself and its signature.
+/// Facts of one bundle for the comparison.
 #[derive(Clone, Debug)]
 pub struct BundleFacts {
     /// SHA-256 of the file.
     pub sha256: [u8; 32],
-    /// Name of the verdict on it.
+    /// Name of its verdict.
     pub verdict: &'static str,
-    /// One of our own keys signed it.
+    /// Set if one of our own keys signed it.
     pub is_own: bool,
-    /// Its place, by its own word.
+    /// Its place, as it states it.
     pub chain: Option<Chain>,
 }
 
 impl BundleFacts {
-    /// Reads the facts off a judged bundle.
+    /// Extracts the facts of a judged bundle.
     #[must_use]
     pub fn of(bytes: &[u8], judged: &Judged<'_>, others: &[KeyId]) -> Self {
         let signers = judged.signers();
@@ -112,10 +112,10 @@ impl BundleFacts {
     }
 }
 
-/// What was found among the bundles; one per thread.
+/// Findings among the bundles; one per thread.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// Leaves whose bundle was met.
+    /// Leaves whose bundle was found.
     met: Vec<usize>,
     problems: Vec<(usize, Problem)>,
     strays: Vec<PathBuf>,
@@ -131,7 +131,7 @@ pub struct Comparison {
     tombstones: BTreeMap<usize, Tombstone>,
     /// Indices of the leaves in the order of their files.
     by_file: Vec<usize>,
-    /// The order of the leaves is the signed one, so that their chain can be checked.
+    /// Set if the leaves are in the signed order, so that their chain can be checked.
     is_in_order: bool,
     before: Vec<Problem>,
     after: Vec<Problem>,
@@ -162,7 +162,7 @@ impl Comparison {
             Some(ledger) => comparison.look_at_ledger(ledger, &signatories.trusted, against)?,
             None => comparison.look_without_ledger(against.is_some())?,
         }
-        // A ledger that its own checkpoint refutes needs no further witness.
+        // A ledger that its own checkpoint refutes needs no further evidence.
         if let Some(trust) = &comparison.place.trust
             && comparison.is_in_order
         {
@@ -203,7 +203,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// No ledger is fine as long as nothing says that there was one.
+    /// Checks a missing ledger, which is fine unless traces show that there was one.
     fn look_without_ledger(&mut self, expected: bool) -> Result<(), LedgerError> {
         let gone = "there was a ledger, and it or the file with its name is gone";
         let why = match &self.place.seals {
@@ -215,25 +215,25 @@ impl Comparison {
         Ok(())
     }
 
-    /// The ledger, where there is one.
+    /// Returns the ledger, if there is one.
     #[must_use]
     pub fn ledger(&self) -> Option<&LedgerFile> {
         self.ledger.as_ref()
     }
 
-    /// Returns what is wrong with the ledger itself, apart from the bundles.
+    /// Returns the problems of the ledger itself, apart from the bundles.
     #[must_use]
     pub fn ledger_problems(&self) -> Vec<Problem> {
         [&*self.before, &self.after].concat()
     }
 
-    /// Public keys whose bundles came by import.
+    /// Returns the keys of imported bundles.
     #[must_use]
     pub fn others(&self) -> &[KeyId] {
         &self.others
     }
 
-    /// Compares one bundle file with its leaf and returns the leaf's index. A file that could not be read has no facts.
+    /// Compares one bundle file with its leaf and returns the leaf's index. An unreadable file has no facts.
     pub fn look(&self, found: &mut Found, path: &Path, seen: Option<&BundleFacts>) -> Option<u64> {
         let file = path.strip_prefix(&self.place.witness).ok();
         let leaves = file
@@ -303,10 +303,10 @@ impl Comparison {
         })
     }
 
-    /// Adds up what was found; every bundle has been shown by then.
+    /// Adds up the findings, after all bundles were passed.
     ///
     /// # Errors
-    /// The system cannot tell whether a bundle is there.
+    /// The existence of a bundle cannot be checked.
     pub fn finish(&self, parts: impl IntoIterator<Item = Found>) -> Result<Audit, FileError> {
         let mut problems = self.before.clone();
         let mut of_leaves = Vec::new();
@@ -365,7 +365,7 @@ impl Comparison {
 }
 
 impl Store {
-    /// Where the ledger and the bundles of this store lie.
+    /// Returns the directories of ledger and bundles of this store.
     #[must_use]
     pub fn place(&self) -> Place {
         Place {
@@ -377,7 +377,7 @@ impl Store {
         }
     }
 
-    /// Files whose change can change the result of a comparison, beside the bundles.
+    /// Lists the files, beside the bundles, that can change the result of a comparison.
     #[must_use]
     pub fn ledger_files(&self) -> Vec<PathBuf> {
         let record = self.trust.as_ref();
@@ -413,12 +413,12 @@ impl Store {
         if audit.problems.is_empty() {
             return Ok(audit);
         }
-        // A seal that is under way looks like damage, so look again while no seal runs.
+        // A seal in progress looks like damage, so check again while no seal runs.
         let _pause = self.pause_seals();
         self.audit_once(keys, against)
     }
 
-    /// Waits for a seal that is under way and keeps others from starting until the result is dropped.
+    /// Waits for a seal in progress and blocks others until the result is dropped.
     #[must_use]
     pub fn pause_seals(&self) -> impl Sized + use<> {
         ledger::pause_writers(&self.ledger)
@@ -448,7 +448,7 @@ impl Store {
         Ok(comparison.finish(parts)?)
     }
 
-    /// The bundle files of the store; none when there is no such directory.
+    /// Lists the bundle files of the store; none if there is no such directory.
     ///
     /// # Errors
     /// A directory cannot be read.

@@ -1,11 +1,11 @@
-//! What the checkpoint beside a ledger, or one that was kept elsewhere, says about its leaves.
+//! Compares leaves with the checkpoint beside the ledger, or with one that was kept elsewhere.
 
 use witness::key::PublicKey;
 use witness::ledger::note::SignedCheckpoint;
 
 use crate::ledger::{self, Coverage, LedgerFile, Problem};
 
-/// Says which leaves the checkpoint beside the ledger does not vouch for.
+/// Returns the problem if the checkpoint beside the ledger does not cover all leaves.
 pub(super) fn uncovered(coverage: Coverage) -> Option<Problem> {
     Some(match coverage {
         Coverage::Whole => return None,

@@ -10,7 +10,7 @@ use base::files::{self, Action, FileError};
 use base::keys::KeyStore;
 
 impl Store {
-    /// Deletes the bundle at this place of the ledger. The tombstone is on disk before the bundle goes.
+    /// Deletes the bundle at this place of the ledger. The tombstone is on disk before the bundle is removed.
     ///
     /// # Errors
     /// There is no key or no such leaf, or a file cannot be written.

@@ -1,4 +1,4 @@
-//! Takes checked bundles of other machines into the store and proves each in the ledger.
+//! Stores checked bundles of other machines and proves each in the ledger.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use crate::archive::{NewBundle, Placed};
 use crate::ledger::LedgerFile;
 use base::keys::KeyStore;
 
-/// What became of each bundle, and the checkpoint to which the proofs lead.
+/// Result per bundle, and the checkpoint to which the proofs lead.
 pub(crate) type Joined = (
     Vec<(Placed, Option<InclusionProof>)>,
     Option<Arc<SignedCheckpoint>>,
 );
 
 impl Store {
-    /// Stores and logs bundles that the caller has checked, each once. A task id that is taken by other bytes stays as it is.
+    /// Stores and logs bundles that the caller has checked, each once. Other bytes under a stored task id are not
+    /// stored.
     ///
     /// # Errors
-    /// They cannot be stored. Those that were may be joined again.
+    /// They cannot be stored. Stored ones may be joined again.
     pub(crate) fn join(
         &self,
         bundles: &[&NewBundle],
@@ -67,10 +68,10 @@ impl Store {
         proved(ledger.file(), placed)
     }
 
-    /// The name and size of the ledger, which is made when there is none.
+    /// Returns the name and size of the ledger, created if there is none.
     ///
     /// # Errors
-    /// It cannot be read or made.
+    /// It cannot be read or created.
     pub(crate) fn named_ledger(
         &self,
         keys: &KeyStore,

@@ -1,4 +1,5 @@
-//! Which leaves and bundles are what a crash left of a real seal: proved by our own signature, never by their being there.
+//! Recognises leaves and bundles that a crash left of a real seal: proved by our own signature, never by their
+//! existence.
 
 use witness::bundle::Strictness;
 use witness::evidence::Evidence;
@@ -19,7 +20,7 @@ pub(super) struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// Reads a bundle that one of our own keys signed.
+    /// Reads a bundle that one of our keys signed.
     fn read_own<T>(
         &self,
         path: &std::path::Path,

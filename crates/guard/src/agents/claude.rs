@@ -1,8 +1,8 @@
 //! Claude Code. A refusal, a question and advice are JSON with exit 0; a failure is exit 2 with the reason on standard
-//! error, and so is a refusal that could not be written or that stands for another event than a tool call.
+//! error, and so is a refusal that could not be written or that answers another event than a tool call.
 //!
 //! `permissionDecision: "deny"` stops a call as exit 2 does: it outranks every other hook's answer, and needs no newer
-//! client than the registration does. Exit 2 is shown as a hook that failed.
+//! client than the registration does. Exit 2 is shown as a failed hook.
 
 use std::ffi::OsString;
 
@@ -35,7 +35,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     unattended,
 };
 
-/// The events by name; those that are not here proceed.
+/// Events by name; others proceed.
 const EVENTS: &[(&str, Kind)] = &[
     ("SessionStart", Kind::SessionStart),
     ("UserPromptSubmit", Kind::Prompt),
@@ -106,7 +106,8 @@ pub(super) fn reply(event: &Event, answer: &Answer) -> Reply {
     }
 }
 
-/// `claude -p` and the SDK run without a person; nothing in the event tells, the environment does.
+/// Returns `true` for `claude -p` and the SDK, which run without a person; the event does not show it, but the
+/// environment does.
 fn unattended(variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
     match variable("CLAUDE_CODE_SESSION_ATTENDED") {
         Some(attended) => attended == "0" || attended == "false",

@@ -1,6 +1,5 @@
-//! Codex CLI. It has no question: an `ask`, and every field that it does not know, makes it let the call run. So its
-//! structured refusal is less safe than exit 2, and it gets refusals by exit code with a reason, notes for the model, and
-//! nothing else.
+//! Codex CLI. It cannot ask: with `ask`, or with any unknown field, it lets the call run. So its structured refusal is
+//! less safe than exit 2, and it gets refusals by exit code with a reason, notes for the model, and nothing else.
 
 use serde_json::json;
 

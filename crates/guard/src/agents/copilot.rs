@@ -1,5 +1,5 @@
 //! GitHub Copilot, on the command line and in the cloud. Events come in two spellings; the older one does not name the
-//! event, so it is told on the command line or recognised by its fields.
+//! event, so the command line names it or it is recognised by its fields.
 
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ fn read(event: &Value, named: Option<&str>) -> Result<Event, BadEvent> {
     Ok(read)
 }
 
-/// The event by its fields, where nothing names it. Whatever has a tool and no result is a call to judge.
+/// Recognises an unnamed event by its fields. An event with a tool and without a result is a call to decide.
 fn recognised(fields: &Fields<'_>) -> Option<&'static str> {
     let has = |names: &[&str]| names.iter().any(|name| fields.get(name).is_some());
     if has(&["toolName", "tool_name"]) {

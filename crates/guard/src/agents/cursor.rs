@@ -1,7 +1,7 @@
-//! Cursor. Permission is `allow`, `deny` or `ask`; a question is honoured before shell commands and MCP calls only.
+//! Cursor. Permission is `allow`, `deny` or `ask`; a question is honoured only before shell commands and MCP calls.
 //!
-//! The editor takes silence for a failure, and blocks what is registered with `failClosed: true`; its command line lets
-//! it pass. So every event is answered.
+//! The editor treats an empty answer as a failure, and blocks calls registered with `failClosed: true`; its command
+//! line lets them pass. So every event is answered.
 
 use serde_json::{Map, Value, json};
 
@@ -70,7 +70,7 @@ fn read(event: &Value, named: Option<&str>) -> Result<Event, BadEvent> {
     Ok(read)
 }
 
-/// Shell commands, MCP calls and file reads have events of their own, without a tool's name.
+/// Extracts the tool: shell commands, MCP calls and file reads have their own events, without a tool's name.
 fn tool(fields: &Fields<'_>, read: &mut Event) -> Result<(), BadEvent> {
     let only = |name: &str, value: Option<&Value>| {
         let value = value.cloned().unwrap_or_default();
@@ -93,7 +93,7 @@ fn tool(fields: &Fields<'_>, read: &mut Event) -> Result<(), BadEvent> {
         }
         "beforeMCPExecution" | "afterMCPExecution" => {
             let tool = fields.tool(&["tool_name"])?;
-            // Rules for MCP tools go by the tool's name behind that of a server, which this event does not tell.
+            // Rules for MCP tools use the tool's name after that of a server, which this event does not contain.
             read.tool = if tool.starts_with("mcp__") {
                 tool
             } else {

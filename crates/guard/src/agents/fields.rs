@@ -1,17 +1,17 @@
-//! Takes fields out of an agent's event. Nothing is believed: a field of another type is an absent one, unless a
+//! Extracts fields from an agent's event. Nothing is trusted: a field of another type counts as absent, unless a
 //! decision depends on it.
 
 use serde_json::{Map, Value};
 
 use super::{Event, Kind};
 
-/// Something that is no event. With the gate on, this blocks.
+/// An input that is not an event. With the gate on, this blocks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadEvent(String);
 
 impl BadEvent {
-    /// Says what is wrong with it.
+    /// Creates the error with a reason.
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
@@ -32,7 +32,7 @@ impl<'a> Fields<'a> {
         self.0.get(name)
     }
 
-    /// The first of these fields that holds some text.
+    /// Returns the first of these fields that holds a non-empty string.
     pub(super) fn text(&self, names: &[&str]) -> Option<String> {
         let texts = names.iter().filter_map(|name| self.0.get(*name)?.as_str());
         texts
@@ -52,7 +52,7 @@ impl<'a> Fields<'a> {
         found.as_u64().or_else(rounded)
     }
 
-    /// The name of the tool. A call without one cannot be judged.
+    /// Returns the name of the tool. A call without one cannot be decided.
     pub(super) fn tool(&self, names: &[&str]) -> Result<String, BadEvent> {
         self.text(names).ok_or_else(|| {
             let expected = names.first().copied().unwrap_or_default();
@@ -60,21 +60,21 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The arguments, also when they come as JSON inside of a text.
+    /// Returns the arguments, also if they are JSON inside a string.
     pub(super) fn input(&self, names: &[&str]) -> Result<Value, BadEvent> {
         match names.iter().find_map(|name| self.0.get(*name)) {
             None | Some(Value::Null) => Ok(Value::Object(Map::new())),
             Some(Value::String(text)) if text.trim().is_empty() => Ok(Value::Object(Map::new())),
             Some(Value::String(text)) => {
                 let parsed: Result<Value, _> = serde_json::from_str(text);
-                // A tool whose one argument is a text.
+                // The tool has one argument, a string.
                 Ok(parsed.unwrap_or_else(|_| Value::String(text.clone())))
             }
             Some(value) => Ok(value.clone()),
         }
     }
 
-    /// What Claude Code, Codex, Gemini and those that follow them call by the same names.
+    /// Returns the fields that Claude Code, Codex, Gemini and their followers name alike.
     fn common(&self) -> Event {
         Event {
             session: self.text(&["session_id", "sessionId", "conversation_id"]),
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The event of this name with what is common to all; `kinds` says what the agent's names mean.
+    /// Returns the event of this name with the common fields; `kinds` maps the agent's names.
     pub(super) fn event(&self, name: String, kinds: &[(&str, Kind)]) -> Event {
         let known = kinds.iter().find(|(known, _)| *known == name);
         Event {
@@ -100,7 +100,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The name that the event states, else the one that it was registered with.
+    /// Returns the name in the event, else the one that it was registered with.
     pub(super) fn event_name(&self, named: Option<&str>) -> Result<String, BadEvent> {
         self.text(&["hook_event_name"])
             .or_else(|| named.map(str::to_owned))

@@ -51,7 +51,8 @@ fn read(event: &Value, named: Option<&str>) -> Result<Event, BadEvent> {
     Ok(read)
 }
 
-/// Tools of MCP servers carry their server's name beside them; elsewhere it stands in front of the tool's.
+/// Returns the name of a tool. Those of MCP servers have the server's name in another field; other agents put it in
+/// front of the tool's.
 fn canonical(fields: &Fields<'_>) -> Result<String, BadEvent> {
     let tool = fields.tool(&["tool_name"])?;
     let context = fields.get("mcp_context").and_then(Value::as_object);
@@ -65,7 +66,7 @@ fn canonical(fields: &Fields<'_>) -> Result<String, BadEvent> {
 fn reply(event: &Event, answer: &Answer) -> Reply {
     match answer {
         Answer::Proceed => Reply::proceed(),
-        // Before a tool there is no field for the model, so the person reads it.
+        // Before a tool there is no field for the model, so the person gets the note.
         Answer::Advise(text) if event.kind == Kind::BeforeTool => {
             Reply::json(&json!({ "systemMessage": text }))
         }

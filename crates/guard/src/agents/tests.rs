@@ -1,11 +1,11 @@
-//! What holds for every dialect, whatever comes in. What each says exactly is tested through the binary.
+//! Properties of every dialect with any input. The exact output of each is tested through the binary.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 
-/// Names that some agent uses for a tool call before it runs, with the event in its words.
+/// Returns the events by which each agent announces a tool call.
 fn calls() -> Vec<(Agent, Value)> {
     let command = json!({"command": "git push"});
     vec![

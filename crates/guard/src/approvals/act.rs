@@ -1,4 +1,4 @@
-//! An act as an approval binds it: exactly, and without its secrets as people see it.
+//! The act that an approval binds: its exact form, and the form without secrets that people see.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use super::Id;
 use base::repository::State;
 use evidence::journal::capture;
 
-/// What an act's hash covers is preceded by this text, so that it can mean nothing else.
+/// Prefix of the hashed bytes, so that the hash cannot be used for anything else.
 const CONTEXT: &[u8] = b"roleos act v2\n";
-/// The same for the hash of the exact act.
+/// Prefix for the hash of the exact act.
 const EXACT: &[u8] = b"roleos exact act v2\n";
 
-/// Everything that makes an act this act and no other.
+/// Everything that identifies an act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Act {
@@ -25,22 +25,22 @@ pub struct Act {
     pub tool: String,
     /// The command, or the arguments of another tool as JSON.
     pub command: String,
-    /// What it comes down to, as [`oversight::act::Act::lines`] says it: each action, its program, its words after
-    /// everything was resolved, and its directory.
+    /// Its effect, from [`oversight::act::Act::lines`]: each action, its program, its resolved words, and its
+    /// directory.
     pub facts: Vec<String>,
     /// Ids of the gated actions, sorted.
     pub actions: Vec<String>,
-    /// Where it would run.
+    /// Directory in which it would run.
     pub directory: String,
-    /// The repositories of all these directories, in order.
+    /// The repositories of all directories of the act, in order.
     pub repositories: Vec<State>,
 }
 
 impl Act {
-    /// The act of a call, with the state of every repository in which something of it would happen.
+    /// Returns the act of a call, with the state of every repository that it would affect.
     ///
-    /// The whole text binds beside the facts: `git commit -a && git push` comes down to the same push as `git push`, and
-    /// sends something else.
+    /// The whole command is bound beside the facts: `git commit -a && git push` contains the same push as `git push`,
+    /// and sends something else.
     #[must_use]
     pub fn of(call: &Call<'_>, found: &oversight::act::Act) -> Self {
         let command = tools::shell_command(call.tool, call.input);
@@ -71,13 +71,13 @@ impl Act {
         }
     }
 
-    /// Whether the repositories are as they were, so that an approval would still fit.
+    /// Returns `true` if the repositories are unchanged, so that an approval would still apply.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.repositories.iter().all(State::is_current)
     }
 
-    /// The act as it is kept and shown: without secrets. Equal acts are shown equally.
+    /// Returns the act without secrets, as it is stored and shown. Equal acts are shown equally.
     #[must_use]
     pub fn shown(&self) -> Self {
         let known = Known::of(&self.command);
@@ -97,18 +97,18 @@ impl Act {
         }
     }
 
-    /// Hash of everything, secrets included.
+    /// Returns the hash of everything, secrets included.
     pub(super) fn exact(&self) -> [u8; 32] {
         base::digest(&self.bytes(EXACT))
     }
 
-    /// The hash that an approval binds: see [`bind`].
+    /// Returns the hash that an approval binds: see [`bind`].
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         bind(&self.shown(), &self.exact())
     }
 
-    /// The short name, for people.
+    /// Returns the short id for people.
     #[must_use]
     pub fn id(&self) -> Id {
         Id::of(&self.digest())
@@ -121,8 +121,8 @@ impl Act {
     }
 }
 
-/// Binds what a person is shown to the exact act: neither can be exchanged without another hash, so that a file with the
-/// one and the hash of the other proves itself by its name.
+/// Binds the shown act to the exact one: neither can be exchanged without changing the hash, so that a file with both
+/// proves itself by its name.
 pub(super) fn bind(shown: &Act, exact: &[u8; 32]) -> [u8; 32] {
     let mut bytes = shown.bytes(CONTEXT);
     bytes.push(b'\n');

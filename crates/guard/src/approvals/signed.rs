@@ -1,5 +1,5 @@
-//! The bytes of an approval: three lines, of which the third signs the first two. Read as strictly as they are written,
-//! so that a file with any byte changed is another file.
+//! The bytes of an approval: three lines, of which the third signs the first two. They are parsed strictly, so that any
+//! changed byte makes another file.
 //!
 //! ```text
 //! roleos-approval/v1
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use witness::key::{PublicKey, SigningKey};
 
 const FORMAT: &str = "roleos-approval/v1\n";
-/// What a signature covers is preceded by this text, so that it can mean nothing else.
+/// Prefix of the signed bytes, so that the signature cannot be used for anything else.
 const CONTEXT: &[u8] = b"roleos approval ed25519 v1\n";
 
-/// Why an approval is not believed.
+/// Reason to reject an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// There is no approval key here, so nobody can have signed it.
+    /// There is no approval key in this workspace, so there cannot be a signature.
     NoKey,
     /// It is not in the form of an approval.
     Malformed,
@@ -27,11 +27,11 @@ pub enum Flaw {
     BadSignature,
     /// It was signed for another act.
     OtherAct,
-    /// It came too late.
+    /// It has expired.
     Expired,
     /// It is from the future: the clock was changed.
     NotYet,
-    /// It was taken before.
+    /// It was used before.
     Replayed,
 }
 
@@ -55,22 +55,22 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// What was signed.
+/// The signed content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Approval {
     /// Hash of the act.
     pub(super) act: String,
-    /// Makes this yes another one than the last.
+    /// Distinguishes this approval from every other.
     pub(super) nonce: String,
-    /// From when.
+    /// Beginning of its validity.
     pub(super) issued_ns: u64,
-    /// Until when.
+    /// End of its validity.
     pub(super) expires_ns: u64,
 }
 
 impl Approval {
-    /// The file.
+    /// Returns the signed file.
     pub(super) fn sign(&self, key: &SigningKey) -> Vec<u8> {
         let mut text = FORMAT.to_owned();
         text.push_str(&serde_json::to_string(self).unwrap_or_default());
@@ -81,14 +81,14 @@ impl Approval {
         text.into_bytes()
     }
 
-    /// Reads a file that `key` has signed.
+    /// Parses a file that `key` has signed.
     pub(super) fn verify(bytes: &[u8], key: &PublicKey) -> Result<Self, Flaw> {
         let text = std::str::from_utf8(bytes).map_err(|_| Flaw::Malformed)?;
         let body = text.strip_suffix('\n').ok_or(Flaw::Malformed)?;
         let (signed, digits) = body.rsplit_once('\n').ok_or(Flaw::Malformed)?;
         let signature: [u8; 64] = hex::decode(digits)
             .ok()
-            // Only one spelling of a signature is one.
+            // Only one spelling of a signature is valid.
             .filter(|bytes| hex::encode(bytes) == digits)
             .and_then(|bytes| bytes.try_into().ok())
             .ok_or(Flaw::Malformed)?;
@@ -100,7 +100,7 @@ impl Approval {
         serde_json::from_str(line).map_err(|_| Flaw::Malformed)
     }
 
-    /// Whether it is for this act and this moment.
+    /// Checks that it is for this act and this moment.
     pub(super) fn holds_for(self, act: &[u8; 32], now_ns: u64) -> Result<Self, Flaw> {
         if self.act != hex::encode(act) {
             return Err(Flaw::OtherAct);

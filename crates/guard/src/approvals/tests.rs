@@ -1,4 +1,4 @@
-//! Approvals under attack: changed, forged, late, used twice, by many at once, and through crashes.
+//! Approvals under attack: changed, forged, late, used twice, used by many processes at once, and through crashes.
 
 use std::fs;
 use std::io::Read as _;
@@ -93,10 +93,10 @@ fn what_is_approved_no_longer_waits_until_the_approval_ends() {
     assert_eq!(waiting(NOW), both);
     let bytes = scene.approve();
     assert_eq!(waiting(NOW + 1), [next]);
-    // It ended unused, so the person may be asked again.
+    // It ended unused, so the act is pending again.
     let minute = u64::try_from(MINUTE.as_nanos()).unwrap();
     assert_eq!(waiting(NOW + minute), both);
-    // A yes that nobody signed is none.
+    // An approval without a valid signature does not count.
     let mut forged = bytes;
     let last = forged.len() - 2;
     forged[last] = if forged[last] == b'0' { b'1' } else { b'0' };
@@ -323,7 +323,7 @@ fn the_whole_text_binds_although_the_push_is_the_same() {
     assert_eq!(covers("git push", NOW + 1), (false, None));
 }
 
-/// Not a test of its own: what each of many processes runs.
+/// Runs in each of many processes; not a test by itself.
 #[test]
 #[ignore = "started by the tests below"]
 fn a_process_that_takes() {

@@ -1,5 +1,4 @@
-//! Which approvals were taken. An entry outlives its approval by a week, so that a clock that is set back does not bring
-//! one back to life.
+//! The used approvals. An entry outlives its approval by a week, so that a clock that is set back does not revive one.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,5 +1,5 @@
-//! Which refused acts a person can decide about now, and which yes waits for the agent. Everything that counts or lists
-//! approvals asks here, so that all of it says the same.
+//! Refused acts that a person can decide about now, and approvals that wait for the agent. All counts and lists of
+//! approvals come from here, so that they agree.
 
 use std::time::Duration;
 
@@ -15,36 +15,34 @@ use base::receipts::{Changing, Decided};
 use base::repository::State;
 use base::workspace::Workspace;
 
-/// So long a refused act waits for a person.
+/// Time that a refused act waits for a person.
 pub const WAITS: Duration = Duration::from_secs(24 * 3600);
 
-/// An act that a person has approved and the agent has not done yet.
+/// An act that a person has approved and the agent has not executed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// Its name.
     pub id: Id,
-    /// The act.
     pub refused: Refused,
-    /// When the approval ends, in nanoseconds since 1970.
+    /// End of the approval, in nanoseconds since 1970.
     pub expires_ns: u64,
 }
 
 impl Given {
-    /// How many seconds the approval still holds.
+    /// Returns the remaining seconds of the approval.
     #[must_use]
     pub fn seconds_left(&self, now_ns: u64) -> u64 {
         self.expires_ns.saturating_sub(now_ns) / 1_000_000_000
     }
 
-    /// The same in minutes, begun ones included.
+    /// Returns the remaining minutes, rounded up.
     #[must_use]
     pub fn minutes_left(&self, now_ns: u64) -> u64 {
         self.seconds_left(now_ns).div_ceil(60)
     }
 }
 
-/// Returns the refused acts that a person can approve now, newest first: not approved yet, not too old, and with their
-/// repositories as they were. Changes nothing; damaged files are left out.
+/// Returns the refused acts that a person can approve now, newest first: not approved yet, not too old, and with
+/// unchanged repositories. Changes nothing; damaged files are skipped.
 ///
 /// # Errors
 /// The approval key or the list of used approvals cannot be read.
@@ -58,7 +56,7 @@ pub fn pending(workspace: &Workspace, now_ns: u64) -> Result<Vec<(Id, Refused)>,
     Ok(waiting.map(|(id, refused, _)| (id, refused)).collect())
 }
 
-/// Returns the approvals that were given and neither used nor ended, the newest refusal first.
+/// Returns the approvals that are neither used nor expired, newest refusal first.
 ///
 /// # Errors
 /// The approval key or the list of used approvals cannot be read.
@@ -89,7 +87,7 @@ pub fn find_open(workspace: &Workspace, id: &Id, now_ns: u64) -> Result<Refused,
     Ok(refused)
 }
 
-/// Dismisses a refused act, and takes back the approval of it if there is one. The agent may try again, which is another
+/// Dismisses a refused act, and revokes its approval if there is one. The agent may try again, which is another
 /// refusal.
 ///
 /// # Errors
@@ -98,8 +96,8 @@ pub fn dismiss(workspace: &Workspace, id: &Id, now_ns: u64) -> Result<(), Approv
     decline(workspace, id, now_ns, Decided::Dismissed)
 }
 
-/// Denies a refused act, and takes back the approval of it if there is one. For as long as refused acts wait, the same act
-/// is refused again without another question.
+/// Denies a refused act, and revokes its approval if there is one. As long as refused acts wait, the same act is
+/// refused again without another question.
 ///
 /// # Errors
 /// There is none with that id, or it cannot be written.
@@ -121,7 +119,7 @@ fn decline(
         return Err(ApprovalError::Unknown(id.to_string()));
     }
     let signed = approval_path(&directory, id);
-    // A copy of the file must not bring the yes back.
+    // A copy of the file must not revive the approval.
     if let Some(key) = approval_key::verifying_key(workspace)?
         && let Ok(bytes) = files::read(&signed, MAX_FILE)
         && let Ok(approval) = signed::Approval::verify(&bytes, &key)
@@ -145,26 +143,25 @@ fn decline(
     Ok(())
 }
 
-/// What the agent is told when it tries a denied act again.
+/// Answer to the agent when it tries a denied act again.
 pub const DENIED: &str = "a person denied exactly this; talk to them before you try it again";
 
 /// An act that a person denied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Denied {
-    /// When the person said no, in nanoseconds since 1970.
+    /// Time of the denial, in nanoseconds since 1970.
     pub at_ns: u64,
-    /// The act.
     pub refused: Refused,
 }
 
-/// Returns `true` if a person denied this act not long ago.
+/// Returns `true` if a person denied this act recently.
 #[must_use]
 pub fn is_denied(workspace: &Workspace, id: &Id, now_ns: u64) -> bool {
     read_denied(&denied_path(&workspace.approvals_dir(), id), now_ns).is_some()
 }
 
-/// Returns the acts that a person denied not long ago, newest first. Damaged files are left out.
+/// Returns the acts that a person denied recently, newest first. Damaged files are skipped.
 #[must_use]
 pub fn denied(workspace: &Workspace, now_ns: u64) -> Vec<(Id, Denied)> {
     let paths = files_ending(&workspace.approvals_dir(), "denied").into_iter();
@@ -184,7 +181,7 @@ fn read_denied(path: &std::path::Path, now_ns: u64) -> Option<Denied> {
     (u128::from(now_ns.saturating_sub(denied.at_ns)) < WAITS.as_nanos()).then_some(denied)
 }
 
-/// Every refused act, newest first, with the end of its approval where it has one that holds.
+/// Lists the refused acts, newest first, with the end of a valid approval.
 fn all(
     workspace: &Workspace,
     now_ns: u64,
@@ -204,7 +201,7 @@ fn all(
             (Some(key), Some(digest)) => approval(&directory, &digest, key, now_ns)?,
             _ => None,
         };
-        // An approval that would not be believed is none.
+        // A rejected approval does not count.
         let expires = approval
             .and_then(Result::ok)
             .map(|approval| approval.expires_ns);
@@ -218,7 +215,7 @@ fn is_in_time(refused: &Refused, now_ns: u64) -> bool {
     u128::from(now_ns.saturating_sub(refused.at_ns)) < WAITS.as_nanos()
 }
 
-/// Repositories that were compared already: refusals of one session share them.
+/// Repositories that were compared before: refusals of one session share them.
 #[derive(Default)]
 struct States(Vec<(State, bool)>);
 

@@ -1,7 +1,6 @@
-//! JSON Schemas for a program that holds no code for them: the `roleos` in the same folder is asked.
+//! JSON Schemas for a program without code for them: it queries the `roleos` in the same folder.
 //!
-//! A contract gives advice, so what cannot be asked is not said. How long the answer takes is bounded by whoever waits
-//! for the advice.
+//! A contract only gives advice, so a failed query gives none. The caller limits the time for the advice.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 
 use base::programs;
 
-/// Asks the `roleos` beside this program.
+/// Client of the `roleos` beside this program.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside;
 
@@ -31,7 +30,7 @@ fn asked(question: &Value) -> Option<Vec<(String, String)>> {
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    // It reads everything before it answers; one that does not has nothing to say.
+    // It reads all input before it answers; a program that does not has no answer.
     if let Some(mut input) = child.stdin.take() {
         input.write_all(question.to_string().as_bytes()).ok();
     }
@@ -39,7 +38,7 @@ fn asked(question: &Value) -> Option<Vec<(String, String)>> {
     serde_json::from_slice(&output.stdout).ok()
 }
 
-/// Answers such a question; `None` when it is none.
+/// Answers such a query; `None` if the input is not one.
 #[must_use]
 pub fn answer(question: &[u8]) -> Option<Value> {
     let question: Value = serde_json::from_slice(question).ok()?;

@@ -1,4 +1,4 @@
-//! What is done with the working tree in autonomous mode: kept when the session begins, returned to on a violation.
+//! Saves the working tree when an autonomous session begins, and restores it on a violation.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use base::files::FileError;
 use base::said;
 use evidence::sealing::rollback::{self, Place};
 
-/// Keeps the working tree when a session begins; a session that is resumed has its snapshot already.
+/// Saves the working tree when a session begins; a resumed session has its snapshot already.
 pub(super) fn start(desk: &Desk<'_>, event: &Event) -> Result<(), FileError> {
     if desk.governance.mode != Mode::Autonomous {
         return Ok(());
@@ -19,8 +19,8 @@ pub(super) fn start(desk: &Desk<'_>, event: &Event) -> Result<(), FileError> {
     with_place(desk, event, rollback::begin)
 }
 
-/// Before a call is answered: the working tree is kept if this is the first that is heard of the session, and returned
-/// to if the call is a violation. The answer then says so.
+/// Handles a call before its answer: saves the working tree if this is the first event of the session, and restores it
+/// if the call is a violation. The answer then says so.
 pub(super) fn call(
     desk: &Desk<'_>,
     event: &Event,
@@ -32,7 +32,7 @@ pub(super) fn call(
         return answer;
     }
     if is_first {
-        // What went wrong stands in the journal, and a journal that cannot be written stops the next call.
+        // The error is in the journal, and a journal that cannot be written stops the next call.
         with_place(desk, event, rollback::begin).ok();
     }
     if decision.violations.is_empty() {

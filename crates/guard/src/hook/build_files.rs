@@ -1,6 +1,6 @@
-//! Which changed files a build may run, and whether the diff still shows them as they were.
+//! Finds the changed files that a build may run, and checks that the diff still shows them unchanged.
 //!
-//! A file that says what is built, or that the command or such a file names, can be changed for one build and put back.
+//! A recipe, or a file that the command or a recipe names, can be changed for one build and restored.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use evidence::sealing::test_commands::effects::Effects;
 use evidence::sealing::test_commands::loaders::is_code;
 use evidence::sealing::test_commands::setup::{choosing_part, is_recipe};
 
-/// Longest file that is looked at.
+/// Longest file that is read.
 const MAX_BYTES: u64 = 256 * 1024;
 
 /// Most files that are recorded.
 const MAX_FILES: usize = 500;
 
-/// Recipes that most projects have, some of them.
+/// Common recipe files.
 const USUAL: [&str; 5] = [
     "package.json",
     "Makefile",
@@ -31,7 +31,7 @@ const USUAL: [&str; 5] = [
 /// Words in the names of tests.
 const TESTING: [&str; 2] = ["test", "spec"];
 
-/// Words in the names of scripts that make something.
+/// Words in the names of scripts that build something.
 const MAKING: [&str; 7] = [
     "build", "gen", "bundle", "compile", "setup", "install", "prepare",
 ];
@@ -42,7 +42,7 @@ pub(super) struct Changed {
     top: PathBuf,
     base: String,
     paths: OnceCell<Vec<String>>,
-    /// What was looked at, and whether it is still there.
+    /// Checked files; `true` if the recorded lines are still there.
     known: Vec<(BuildFile, bool)>,
 }
 
@@ -56,7 +56,7 @@ impl Changed {
         }
     }
 
-    /// The files that differ from the commit, and those that it does not have.
+    /// Returns the files that differ from the commit, and those that it does not have.
     pub(super) fn paths(&self) -> &[String] {
         self.paths.get_or_init(|| {
             let Ok(git) = Git::at(&self.top) else {
@@ -76,7 +76,7 @@ impl Changed {
         })
     }
 
-    /// Returns those that a command may run.
+    /// Returns the changed files that a command may run.
     pub(super) fn run_by(&self, command: &str, effects: &Effects) -> Vec<BuildFile> {
         let is_recipe_at = |path: &&str| is_recipe(path.rsplit('/').next().unwrap_or(path));
         let changed = self.paths().iter().map(String::as_str);
@@ -102,7 +102,7 @@ impl Changed {
         found.take(MAX_FILES).collect()
     }
 
-    /// Returns `true` if files are still changed, and what had been added to them is still there.
+    /// Returns `true` if files are still changed, and the added lines are still there.
     pub(super) fn hold(&mut self, recorded: &[BuildFile]) -> bool {
         recorded.iter().all(|file| {
             if let Some((_, is_held)) = self.known.iter().find(|(known, _)| known == file) {
@@ -120,8 +120,8 @@ impl Changed {
         files::read(&self.top.join(path), MAX_BYTES).unwrap_or_default()
     }
 
-    /// Hashes of the lines that the commit does not have. Of `package.json` those of scripts that installers start, unless
-    /// all of them count.
+    /// Returns hashes of the lines that the commit does not have. In `package.json`, only those of scripts that
+    /// installers start count, unless `all` is set.
     fn added(&self, path: &str, all: bool) -> Vec<String> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let lines = |bytes: Vec<u8>| {

@@ -1,5 +1,5 @@
-//! A second opinion on a call that broke no rule of its contract. Whoever may use the network gives it; here is only
-//! gathered what it is about.
+//! A second opinion on a call that broke no rule of its contract. A caller with network access gives it; this module
+//! only gathers its input.
 
 use ::contracts::{Level, Note, advice};
 use serde_json::Value;
@@ -16,23 +16,23 @@ use evidence::journal::capture;
 /// Longest part of a contract that is quoted.
 const MAX_QUOTE: usize = 300;
 
-/// A call to be thought about.
+/// A call for a second opinion.
 #[derive(Clone, Debug)]
 pub struct Consultation {
-    /// Where.
     pub workspace: Workspace,
-    /// What was set.
+    /// Settings of the workspace.
     pub config: Config,
-    /// The variables.
+    /// The environment variables.
     pub environment: Environment,
-    /// What the specialist is asked.
+    /// Question for the specialist.
     pub question: Value,
 }
 
-/// Thinks about a call; the name of the one who says that it breaks its contract, or nothing. It has to be quick.
+/// Gives a second opinion: the name of the specialist that considers the call a breach of contract, or `None`. It has
+/// to be quick.
 pub type Ceiling<'a> = &'a dyn Fn(Consultation) -> Option<String>;
 
-/// Asks about a call that may proceed, and turns an objection into advice. It never blocks.
+/// Asks about a call that may proceed, and converts an objection into advice. It never blocks.
 pub(super) fn consult(desk: &Desk<'_>, event: &Event, ceiling: Ceiling<'_>) -> Answer {
     let Some((consultation, contract)) = gather(desk, event) else {
         return Answer::Proceed;
@@ -45,7 +45,8 @@ pub(super) fn consult(desk: &Desk<'_>, event: &Event, ceiling: Ceiling<'_>) -> A
     advice.map_or(Answer::Proceed, Answer::Advise)
 }
 
-/// `None` for a tool without a contract, and for a call that could not be shown whole. Secrets are not shown.
+/// Gathers the input. Returns `None` for a tool without a contract, and for a call that could not be shown whole.
+/// Secrets are not included.
 fn gather(desk: &Desk<'_>, event: &Event) -> Option<(Consultation, String)> {
     let source = contracts::Source::of(&desk.workspace).ok()?;
     let contract = source.written(&event.tool)?;

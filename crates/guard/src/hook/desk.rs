@@ -1,4 +1,4 @@
-//! What the workspace has set, read once for one event.
+//! The settings of the workspace, read once for one event.
 
 use std::io;
 use std::path::Path;
@@ -29,7 +29,7 @@ use evidence::journal::append::Journal;
 use evidence::journal::reached::JournalNotes;
 use evidence::journal::record::{Limits, Record, Start};
 
-/// Everything that one answer needs to know.
+/// Context of one answer.
 pub(super) struct Desk<'a> {
     pub(super) agent: Agent,
     pub(super) workspace: Workspace,
@@ -38,11 +38,11 @@ pub(super) struct Desk<'a> {
     pub(super) governance: Governance,
     pub(super) version: &'a str,
     pub(super) now_ns: u64,
-    /// Whether grants count, or only what a person approves.
+    /// Set if grants count, and not only approvals of a person.
     pub(super) believes_grants: bool,
-    /// Why the settings cannot be read; the strictest ones hold then.
+    /// Error of reading the settings; the strictest ones apply then.
     pub(super) unreadable: Option<String>,
-    /// The name of an agent that has no hook.
+    /// Name of an agent without a hook.
     called: Option<&'a str>,
     gate: bool,
 }
@@ -70,7 +70,7 @@ impl<'a> Desk<'a> {
         })
     }
 
-    /// The same for programs that are about to begin, with settings that were read before: the gate is on.
+    /// Creates the context for programs that are about to begin, with settings read before: the gate is on.
     pub(super) fn of_bench(bench: &'a Bench) -> Self {
         let mode = bench.mode.unwrap_or(Mode::Off);
         Self {
@@ -95,13 +95,13 @@ impl<'a> Desk<'a> {
         self.called.unwrap_or_else(|| self.agent.name())
     }
 
-    /// Returns `true` if this is a folder in which Role OS was never set up and nothing is to be decided: nothing is
-    /// written there.
+    /// Returns `true` if Role OS was never set up in this folder and there is nothing to decide: nothing is written
+    /// there.
     pub(super) fn is_foreign(&self) -> bool {
         !self.is_closed() && !self.workspace.role_os_dir().is_dir()
     }
 
-    /// Returns what is ignored in this workspace and why, for the start of a session.
+    /// Returns the ignored settings of this workspace with reasons, for the start of a session.
     pub(super) fn ignored(&self) -> Option<String> {
         let found = match review::candidates(&self.workspace, self.environment) {
             Ok(found) => found,
@@ -118,7 +118,7 @@ impl<'a> Desk<'a> {
         Some(format!("roleos: {}", sentences.join("; ")))
     }
 
-    /// Whether what goes wrong must block.
+    /// Returns `true` if failures must block.
     pub(super) fn is_closed(&self) -> bool {
         self.gate || self.governance.mode != Mode::Off
     }
@@ -127,8 +127,8 @@ impl<'a> Desk<'a> {
         self.agent.dialect()
     }
 
-    /// The settings of the gate, with what stays out of the agent's reach. What cannot be told of a command is supervised
-    /// only where the session has proved that it is.
+    /// Returns the settings of the gate, with the paths that the agent must not reach. Unanalysable commands are
+    /// supervised only if the session has proved that supervision works.
     pub(super) fn policy(&self, event: &Event) -> Policy {
         let set = &self.config.oversight;
         let mut policy = set.policy_in(&self.workspace, self.environment);
@@ -138,8 +138,8 @@ impl<'a> Desk<'a> {
         policy
     }
 
-    /// Whether what this call starts will be judged when it begins: the agent itself is supervised, or the session has
-    /// shown that its commands are.
+    /// Returns `true` if the programs of this call will be decided when they begin: the agent itself is supervised, or
+    /// the session has proved that its commands are.
     pub(super) fn is_supervised(&self, event: &Event) -> bool {
         if supervision::is_supervised() {
             return true;
@@ -150,7 +150,7 @@ impl<'a> Desk<'a> {
             && proof::holds(&self.workspace, &self.session(event))
     }
 
-    /// Whether a question must be a refusal, because nobody is there to answer it.
+    /// Returns `true` if a question must be a refusal, because no person is there to answer it.
     pub(super) fn nobody_answers(&self) -> bool {
         self.config.oversight.unattended == Unattended::Deny && self.is_unattended()
     }
@@ -159,14 +159,14 @@ impl<'a> Desk<'a> {
         self.dialect().unattended(environment::agent_mark)
     }
 
-    /// Where the agent works.
+    /// Returns the working directory of the agent.
     pub(super) fn directory(&self, event: &Event) -> String {
         let root = || self.workspace.root().to_string_lossy().into_owned();
         let told = event.cwd.as_ref().filter(|cwd| cwd.starts_with('/'));
         told.cloned().unwrap_or_else(root)
     }
 
-    /// The session's journal, locked. What an agent calls by no name shares one.
+    /// Opens the session's journal, locked. Sessions without an id share one.
     pub(super) fn journal(&self, event: &Event) -> Result<Journal, FileError> {
         starter::ensure_home(&self.workspace)?;
         let notes = match self.is_closed() {
@@ -177,13 +177,13 @@ impl<'a> Desk<'a> {
         Journal::open_noted(&directory, &self.session(event), notes)
     }
 
-    /// The session's name on disk.
+    /// Returns the session's name on disk.
     pub(super) fn session(&self, event: &Event) -> SessionId {
         let unnamed = || format!("{}-unnamed", self.agent_name());
         SessionId::new(&event.session.clone().unwrap_or_else(unnamed))
     }
 
-    /// Begins a journal that has no beginning, because the agent never told of the session's start.
+    /// Begins a new journal, if the agent did not report the session's start.
     pub(super) fn begin(&self, journal: &mut Journal, event: &Event) {
         if journal.is_new() {
             let start = self.start(event, "first-seen");
@@ -199,7 +199,7 @@ impl<'a> Desk<'a> {
             session: event.session.clone().unwrap_or_default(),
             source: source.to_owned(),
             model: event.model.clone(),
-            // Elsewhere than at the start of a session, it is a subagent's.
+            // After the start of a session, the role is that of a subagent.
             role: event
                 .subagent
                 .clone()
@@ -221,15 +221,15 @@ impl<'a> Desk<'a> {
         }))
     }
 
-    /// Whether what was pinned when the session began still holds. A session without a pin has nothing to hold to.
+    /// Checks that the files pinned at the session's start are unchanged. A session without a pin always passes.
     pub(super) fn held(&self, pin: Option<&Pin>) -> Held {
         pin.map_or(Held::Yes, |pin| {
             pins::check(pin, &self.workspace, self.environment)
         })
     }
 
-    /// Whether the gate is on for this session. It stays on for one that began with it, unless a person has switched it
-    /// off through us: code that an agent runs can write the settings too.
+    /// Returns `true` if the gate is on for this session. It stays on for a session that began with it, unless a person
+    /// has switched it off through us: code that an agent runs can write the settings too.
     pub(super) fn gate_in(&self, journal: Option<&Journal>) -> Result<bool, FileError> {
         let Some(journal) = journal.filter(|journal| !self.gate && !journal.is_new()) else {
             return Ok(self.gate);
@@ -240,8 +240,8 @@ impl<'a> Desk<'a> {
         }))
     }
 
-    /// The mode and limits of this session. Where the settings file was changed since it began, and not by a person
-    /// through us, those of its start hold as well.
+    /// Returns the mode and limits of this session. If the settings file was changed since it began, and not by a
+    /// person through us, those of its start apply as well.
     pub(super) fn governance_in(&self, journal: Option<&Journal>) -> Result<Governance, FileError> {
         let start = journal.map(Journal::start).transpose()?.flatten();
         let changed = start.filter(|start| !self.has_settings_of(start));
@@ -252,7 +252,7 @@ impl<'a> Desk<'a> {
         ))
     }
 
-    /// Returns `true` if the settings file is that of the session's start, or a person changed it through us.
+    /// Returns `true` if the settings file is unchanged since the session's start, or a person changed it through us.
     fn has_settings_of(&self, start: &Start) -> bool {
         let holds = |pin| pins::settings_hold(pin, &self.workspace, self.environment);
         start.pins.as_ref().is_none_or(holds)

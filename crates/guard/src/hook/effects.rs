@@ -1,4 +1,4 @@
-//! Looks at the protected files around an agent's tool calls, takes changes back, and says so.
+//! Checks the protected files around an agent's tool calls, reverts changes, and reports them.
 
 use oversight::tools::shell_command;
 
@@ -10,12 +10,12 @@ use base::liveness;
 use base::said;
 use evidence::journal::record::{Record, Restored, RestoredFile};
 
-/// Tools that only start other calls or wait for a person. Each call that they start is looked at by itself.
+/// Tools that only start other calls or wait for a person. Each call that they start is checked by itself.
 const HOSTS: &[&str] = &["Task", "Agent", "AskUserQuestion", "ExitPlanMode"];
 
-/// Compares the protected files with how they were, and returns what has to be told.
+/// Compares the protected files with their earlier state, and returns the report, if any.
 pub(super) fn look(desk: &Desk<'_>, event: &Event) -> Result<Option<String>, FileError> {
-    // Settings that were just changed or cannot be read decide nothing here.
+    // Settings that were just changed or are unreadable decide nothing here.
     if !desk.is_closed() && !protected(desk).was_guarded() {
         return Ok(None);
     }
@@ -52,7 +52,7 @@ pub(super) fn look(desk: &Desk<'_>, event: &Event) -> Result<Option<String>, Fil
     Ok((!told.is_empty()).then(|| format!("roleos: {}", told.join("; "))))
 }
 
-/// Notes that a call may run now, unless the answer keeps it from running. `approved` is what a person approved.
+/// Records that a call may run now, unless the answer stops it. `approved` is the approved act.
 pub(super) fn begin(
     desk: &Desk<'_>,
     event: &Event,
@@ -74,7 +74,7 @@ pub(super) fn begin(
     protected(desk).begin(&call(&session, event, &command), question, process)
 }
 
-/// What a person can do about it.
+/// Remedy for a person.
 const REMEDY: &str = "tool calls must not change such files; a person who made the change takes it back in with \
                       `roleos trust`";
 
@@ -141,7 +141,7 @@ fn shown<'a>(desk: &Desk<'_>, path: &'a str) -> &'a str {
     below.map_or(path, |below| below.trim_start_matches('/'))
 }
 
-/// Adds what has to be told to an answer that stops or asks; for others, see [`crate::agents::Dialect::reply_with`].
+/// Adds a note to an answer that stops or asks; for others, see [`crate::agents::Dialect::reply_with`].
 pub(super) fn add(answer: Answer, note: &str) -> Answer {
     match answer {
         Answer::Deny(text) => Answer::Deny(format!("{text}\n{note}")),
@@ -151,7 +151,7 @@ pub(super) fn add(answer: Answer, note: &str) -> Answer {
     }
 }
 
-/// The answer where the files cannot be looked at.
+/// Returns the answer if the files cannot be checked.
 pub(super) fn failure(desk: &Desk<'_>, event: &Event, error: &FileError) -> Option<Answer> {
     let why = said(error);
     (event.kind == Kind::BeforeTool && desk.is_closed()).then(|| {

@@ -1,4 +1,4 @@
-//! A program that is about to begin, judged like a call of a tool: same grants, scopes, approvals, ids and journal.
+//! Decides about a program that is about to begin, like a tool call: same grants, scopes, approvals, ids and journal.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -26,59 +26,57 @@ use evidence::journal::SessionId;
 use evidence::journal::record::{End, Record};
 use lookup::Disk;
 
-/// The tool under which a journal keeps a program.
+/// Tool name of programs in journals.
 const TOOL: &str = "exec";
 
-/// What executions are judged by. The settings are those of the start of the command.
+/// Context for decisions about executions. The settings are those at the start of the command.
 #[derive(Clone, Debug)]
 pub struct Bench {
-    /// Where grants, approvals and journals lie.
+    /// Workspace with grants, approvals and journals.
     pub workspace: Workspace,
-    /// The settings.
     pub config: Config,
-    /// The variables.
+    /// The environment variables.
     pub environment: Environment,
-    /// Our own version.
+    /// Version of Role OS.
     pub version: String,
-    /// The agent whose session it is; without one, [`called`](Self::called) is its name.
+    /// Agent of the session; without one, [`called`](Self::called) is its name.
     pub agent: Option<Agent>,
-    /// What runs, where it is no agent with a hook.
+    /// Name of the program, if it is not an agent with a hook.
     pub called: String,
-    /// The session.
     pub session: String,
-    /// How much freedom, where the settings do not say it.
+    /// Mode, if the settings do not define one.
     pub mode: Option<Mode>,
-    /// Grants and settings as they were at the start.
+    /// Grants and settings at the start.
     pub pin: Option<Pin>,
-    /// Reports that the session's commands are supervised, with the text of this one where it could be told.
+    /// Set to report that the session's commands are supervised, with the command's text if it is known.
     pub reports: Option<Option<String>>,
 }
 
-/// What was decided about a program.
+/// Decision about a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruled {
     /// It may begin.
     Proceed,
     /// It may not.
     Refused {
-        /// The id by which a person may approve it.
+        /// Id for a person's approval.
         id: Option<String>,
         /// The gated actions.
         actions: Vec<String>,
-        /// Why, one sentence each.
+        /// Reasons, one sentence each.
         reasons: Vec<String>,
     },
 }
 
 impl Bench {
-    /// The settings of the gate.
+    /// Returns the policy of the gate.
     #[must_use]
     pub fn policy(&self) -> Policy {
         let set = &self.config.oversight;
         set.policy_in(&self.workspace, &self.environment)
     }
 
-    /// Begins the journal of a session of its own.
+    /// Begins the journal of a separate session.
     ///
     /// # Errors
     /// It cannot be written.
@@ -90,7 +88,7 @@ impl Bench {
         journal.commit(false)
     }
 
-    /// Ends the journal of a session of its own.
+    /// Ends the journal of a separate session.
     ///
     /// # Errors
     /// It cannot be written.
@@ -99,7 +97,7 @@ impl Bench {
         let mut journal = desk.journal(&self.event(directory))?;
         let reason = format!("exit code {code}");
         journal.push(desk.agent_name(), desk.now_ns, Record::End(End { reason }));
-        // The seal that follows is durable; without it a session whose process is gone is over all the same.
+        // The seal that follows is durable; without it, a session whose process is gone is over anyway.
         journal.commit(false)
     }
 
@@ -113,7 +111,7 @@ impl Bench {
         }
     }
 
-    /// Reports that a program of this command was seen. What cannot be reported proves nothing.
+    /// Reports that a program of this command was seen. A failed report proves nothing.
     pub fn report(&self) {
         if let Some(command) = &self.reports {
             let session = SessionId::new(&self.session);
@@ -121,7 +119,7 @@ impl Bench {
         }
     }
 
-    /// Judges a program and writes it down. What goes wrong refuses it.
+    /// Decides about a program and records the decision. Every failure refuses it.
     #[must_use]
     pub fn judge(&self, process: u32, execution: &Execution) -> Ruled {
         let act = execution.act(&self.policy(), &home(), &Disk);
@@ -130,7 +128,7 @@ impl Bench {
             second_seam::note_again(&self.workspace, &act.facts);
             return Ruled::Proceed;
         }
-        // Another program under the name of the client would have the daemon do something else than it says.
+        // Another program under the name of the client could make the daemon do something else than the command says.
         let is_installed =
             || fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|file| is_of_system(&file));
         for by_person in [true, false] {
@@ -149,7 +147,7 @@ impl Bench {
         })
     }
 
-    /// Remembers the pushes of a program that belongs to an act which was let through, for git's hook.
+    /// Records the pushes of a program that belongs to an allowed act, for git's hook.
     pub fn note_push(&self, execution: &Execution) {
         let act = execution.act(&self.policy(), &home(), &Disk);
         second_seam::note_again(&self.workspace, &act.facts);
@@ -169,12 +167,12 @@ impl Bench {
         };
         let mut journal = desk.journal(&event).map_err(|error| said(&error))?;
         let held = desk.held(self.pin.as_ref());
-        // Its tool call was governed already.
+        // The mode has decided about its tool call already.
         let gate = (true, Governance::default());
         let mut judging = Judging::new(&desk, &event, gate, Some(&journal));
         judging.execution = Some(execution);
         if held != Held::Yes {
-            // What did not hold at the start does not hold now.
+            // A check that failed at the start fails now.
             judging.held = OnceCell::from(held);
         }
         let ruling = judging.rule()?;
@@ -190,7 +188,7 @@ impl Bench {
         })
     }
 
-    /// Returns `true` if a program does something that is gated.
+    /// Returns `true` if a program performs a gated action.
     #[must_use]
     pub fn is_gated(policy: &Policy, execution: &Execution) -> bool {
         execution.is_gated(policy, &home(), &Disk)

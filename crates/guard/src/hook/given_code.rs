@@ -1,7 +1,7 @@
-//! Whether the words of a test command, or settings that the session wrote, name code that is not in the diff: outside of
-//! the repository, in a place that git passes over, or by an option that loads a module.
+//! Detects words of a test command, or settings that the session wrote, that name code outside the diff: outside the
+//! repository, in an ignored place, or by an option that loads a module.
 //!
-//! What the commit from which the session started says itself is the project's own way to run its tests.
+//! Content of the commit from which the session started is the project's own way to run its tests.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ use evidence::sealing::test_commands::{Given, TestCommand};
 
 use super::own_code::{OwnCode, Place, holds_fresh};
 
-/// Longest file of settings that is looked at.
+/// Longest settings file that is read.
 const MAX_SETTINGS: u64 = 256 * 1024;
 
 /// Characters around paths and words in settings.
 const AROUND: &str = " \t=,:;\"'[](){}";
 
-/// Returns why a test that ran in the real directory `folder` may have run code that is not in the diff.
-/// `is_typed` says that the session gave the command itself; a script of the project takes its arguments from there.
+/// Returns why a test that ran in the real directory `folder` may have run code that is not in the diff. `is_typed` is
+/// set if the session wrote the command itself; it then holds the arguments of a script of the project.
 pub(super) fn doubt(
     test: &TestCommand,
     (folder, is_typed): (&Path, bool),
@@ -48,9 +48,9 @@ pub(super) fn doubt(
 
 struct Tree<'t> {
     top: &'t Path,
-    /// The command is the session's own: what a script of the project is given stands there.
+    /// Set if the session wrote the command, which holds the arguments of a script of the project.
     is_typed: bool,
-    /// The runner works in the folder of a build.
+    /// Set if the runner works in a build folder.
     tests_builds: bool,
     own: &'t OwnCode<'t>,
 }
@@ -73,7 +73,7 @@ impl Tree<'_> {
             Place::Inside => None,
             Place::Outside(_) => Some(format!("`{value}` is outside of the repository")),
             Place::Beside(real) => {
-                // What was built before the session began does not hold its changes.
+                // A build from before the session does not contain its changes.
                 let is_built = || self.tests_builds && holds_fresh(&real, self.own.before.began_ns);
                 let is_meant = self.is_held(before, value) || is_built();
                 let is_fine = is_meant && self.own.holds(&real).is_none();
@@ -82,13 +82,13 @@ impl Tree<'_> {
         })
     }
 
-    /// Returns `true` if the commit from which the session started has these words.
+    /// Returns `true` if the commit from which the session started contains these words.
     fn is_held(&self, before: &str, value: &str) -> bool {
         self.own
             .is_held(&[format!("{before} {value}"), format!("{before}={value}")])
     }
 
-    /// Settings that the session wrote, and that name such code.
+    /// Finds settings that the session wrote and that name such code.
     fn settings(&self) -> Option<String> {
         let base = self.own.base();
         let mut names = self.own.changed.paths().iter();
@@ -128,7 +128,7 @@ impl Tree<'_> {
     }
 }
 
-/// The paths that a word may mean: `t.py::test_a`, `build/*.test.js`, `build.test_calc`, `name=path`.
+/// Lists the paths that a word may mean: `t.py::test_a`, `build/*.test.js`, `build.test_calc`, `name=path`.
 fn paths(value: &str) -> impl Iterator<Item = &str> {
     let parts = value.split([' ', ',', '=']);
     let parts = parts.map(|part| part.split("::").next().unwrap_or(part));
@@ -138,7 +138,7 @@ fn paths(value: &str) -> impl Iterator<Item = &str> {
             true => plain,
             false => plain.rsplit_once('/').map_or("", |(folder, _)| folder),
         };
-        // A module of Python in a package.
+        // A Python module in a package.
         let package = plain.split('.').next().unwrap_or_default();
         [folder, package]
     });

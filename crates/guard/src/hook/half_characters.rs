@@ -1,17 +1,17 @@
-//! Halves of characters in JSON. Agents written in JavaScript cut long texts between the two halves of an emoji and still
-//! write them down; strict readers refuse the whole event then.
+//! Lone surrogates in JSON. Agents written in JavaScript cut long strings between the two surrogates of an emoji and
+//! still print them; strict parsers then reject the whole event.
 
 /// Length of `\uXXXX`.
 const ESCAPE: usize = 6;
 
-/// The text with each lone half replaced, as happens to it when the agent hands it to a program; `None` without any.
+/// Replaces each lone surrogate, as happens when the agent passes the string to a program; `None` if there is none.
 pub(super) fn mended(json: &[u8]) -> Option<Vec<u8>> {
     let mut mended: Option<Vec<u8>> = None;
     let mut at = 0;
     while let Some(found) = json.get(at..)?.iter().position(|&byte| byte == b'\\') {
         at = at.saturating_add(found);
         let Some(unit) = unit_of(json, at) else {
-            // Another escape; the letter behind the backslash begins none.
+            // Another escape; the letter after the backslash does not begin one.
             at = at.saturating_add(2);
             continue;
         };
@@ -38,7 +38,7 @@ fn is_second(unit: u16) -> bool {
     (0xDC00..0xE000).contains(&unit)
 }
 
-/// The number of the escape at this place, if one begins there.
+/// Returns the number of the escape at this place, if one begins there.
 fn unit_of(json: &[u8], at: usize) -> Option<u16> {
     let escape = json.get(at..at.saturating_add(ESCAPE))?;
     let digits = escape.strip_prefix(br"\u")?;

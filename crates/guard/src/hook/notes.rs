@@ -1,4 +1,4 @@
-//! Events that nobody has to answer: they are written down. Only a change of the agent's settings can be refused.
+//! Records the events that need no answer. Only a change of the agent's settings can be refused.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use evidence::journal::record::{
     ConfigChange, End, ModelSwitch, Plan, Prompt, Record, Stop, Unwatched,
 };
 
-/// Tools by which agents say what they are going to do.
+/// Tools by which agents announce their plans.
 const PLANS: &[&str] = &[
     "ExitPlanMode",
     "TodoWrite",
@@ -26,7 +26,7 @@ const PLANS: &[&str] = &[
     "exit_plan_mode",
 ];
 
-/// Writes an event down.
+/// Records an event.
 pub(super) fn write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
     match try_write(desk, event, progress) {
         Ok(answer) => answer,
@@ -98,7 +98,7 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
     })
 }
 
-/// Says so when a command that was to be supervised was not. The next one that cannot be followed is asked about.
+/// Returns a note if a command was to be supervised and was not. The next unanalysable command needs a confirmation.
 fn unwatched(desk: &Desk<'_>, event: &Event) -> Option<String> {
     if !matches!(event.kind, Kind::AfterTool | Kind::ToolFailed) {
         return None;
@@ -136,7 +136,7 @@ fn record_of(event: &Event, own_tests: &[String], journal: &Path) -> Record {
     }
 }
 
-/// The plan that a call gives, if its tool is one for that.
+/// Returns the plan of a call, if its tool is for plans.
 pub(super) fn plan(event: &Event) -> Option<Plan> {
     if !PLANS.contains(&event.tool.as_str()) {
         return None;
@@ -152,7 +152,7 @@ pub(super) fn plan(event: &Event) -> Option<Plan> {
     })
 }
 
-/// One line a step, with its state in front.
+/// Returns one line per step, with its state in front.
 fn steps_text(steps: &[Value]) -> String {
     let line = |step: &Value| {
         let field = |names: &[&str]| {
@@ -167,7 +167,7 @@ fn steps_text(steps: &[Value]) -> String {
     lines.join("\n")
 }
 
-/// Why a change of settings is refused: it would take the hook out that was there when the session began.
+/// Returns why a change of settings is refused: it would remove the hook that existed when the session began.
 fn unwired(desk: &Desk<'_>, journal: &Journal) -> Result<Option<String>, FileError> {
     if desk.agent != Agent::Claude || !desk.is_closed() {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! How a tool ended, as far as its agent tells: text, exit status, failure. What it printed is kept of tests and failures.
+//! Extracts the end of a tool from the agent's event: text, exit status, failure. The output is kept for tests and
+//! failures.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use evidence::journal::capture::{self, MAX_OUTPUT};
 use evidence::journal::record::Outcome;
 use evidence::sealing::tested;
 
-/// Fields that hold what a tool printed, in the order in which they are put together.
+/// Fields with the output of a tool, in the order in which they are joined.
 const PRINTED: &[&str] = &[
     "stdout",
     "stderr",
@@ -30,7 +31,7 @@ const PRINTED: &[&str] = &[
 /// Fields that hold an exit status.
 const STATUS: &[&str] = &["exit_code", "exitCode", "returncode", "returnCode"];
 
-/// Words in front of an exit status in a text.
+/// Words in front of an exit status in a message.
 const SPOKEN: &[&str] = &[
     "exit code: ",
     "exit code ",
@@ -38,13 +39,14 @@ const SPOKEN: &[&str] = &[
     "exited with code ",
 ];
 
-/// Where those words are looked for.
+/// Length of the beginning in which these words are searched.
 const FIRST_WORDS: usize = 300;
 
-/// Values inside of values that are looked into.
+/// Nesting of values that is followed.
 const MAX_DEPTH: usize = 4;
 
-/// How the call of this event ended. `own_tests` are commands of the user that run tests; `journal` is the session's.
+/// Returns the end of this event's call. `own_tests` are the user's commands that run tests; `journal` is the
+/// session's.
 pub(super) fn of(event: &Event, own_tests: &[String], journal: &Path) -> Outcome {
     let response = unwrapped(&event.response);
     let mut printed = String::new();
@@ -88,13 +90,14 @@ pub(super) fn of(event: &Event, own_tests: &[String], journal: &Path) -> Outcome
     outcome
 }
 
-/// A shell that could not find the program says so last; some agents tell nothing else of how a command ended.
+/// Returns the exit status of a shell that did not find the program, from its last line; some agents report nothing
+/// else.
 fn not_found(printed: &str) -> Option<i64> {
     let last = printed.trim_end().lines().next_back()?;
     last.ends_with(": command not found").then_some(127)
 }
 
-/// Some agents put JSON into a text.
+/// Parses JSON inside a string, which some agents send.
 fn unwrapped(response: &Value) -> Value {
     let inner = response
         .as_str()
@@ -133,7 +136,7 @@ fn status(response: &Value) -> Option<i64> {
         .next()
 }
 
-/// `Exit code: 1` near the beginning of what was printed.
+/// Parses `Exit code: 1` near the beginning of the output.
 fn spoken(printed: &str) -> Option<i64> {
     let head = printed.get(..printed.floor_char_boundary(FIRST_WORDS))?;
     let head = head.to_ascii_lowercase();

@@ -1,8 +1,8 @@
-//! Whether a test run may have loaded code that this session put beside its diff.
+//! Detects test runs that may have loaded code which this session put beside its diff.
 //!
 //! Files that git ignores, and those outside of the repository, are not in the diff. Such a file is the session's if it
-//! changed while a call ran that is not known to look, or to build, install or test what the diff and the project show.
-//! When a file changed is taken from its `ctime`, which no program of a user can set.
+//! changed during a call that is not known to only read, or to build, install or test the content of the diff and the
+//! project. The time of a change is the file's `ctime`, which no program of a user can set.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,10 +20,10 @@ use oversight::lookup::absolute;
 use super::build_files::Changed;
 use super::real_program::OF_PROJECT;
 
-/// Entries of folders that are looked at; where there are more, they cannot all be known.
+/// Entries of folders that are read; beyond that, they cannot all be known.
 const MAX_ENTRIES: usize = 400_000;
 
-/// Settings of the user by which runners load code, below the home.
+/// Settings of the user by which runners load code, below the home directory.
 const OF_HOME: [&str; 6] = [
     ".cargo/config.toml",
     ".cargo/config",
@@ -33,7 +33,7 @@ const OF_HOME: [&str; 6] = [
     ".config/go/env",
 ];
 
-/// What the session has done so far, as far as it can make a runner load code.
+/// Earlier calls of the session that could make a runner load code.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Before {
     /// Variables that were exported in a shell of the session.
@@ -46,41 +46,41 @@ pub(super) struct Before {
     pub(super) base: Option<String>,
 }
 
-/// A call that was let through.
+/// An allowed call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PastCall {
     /// The directory in which it began.
     pub(super) cwd: String,
-    /// When it may have begun, in nanoseconds since 1970.
+    /// Earliest start, in nanoseconds since 1970.
     pub(super) from_ns: u64,
-    /// When it had ended.
+    /// End of the call.
     pub(super) until_ns: u64,
-    /// It ran a command.
+    /// Set if it executed a command.
     pub(super) is_shell: bool,
-    /// It is the call of the event itself.
+    /// Set for the call of the event itself.
     pub(super) is_this: bool,
     pub(super) effects: Effects,
-    /// What it could read, if it builds.
+    /// The files that it could read, if it is a build.
     pub(super) building: Option<Building>,
 }
 
-/// What the session may have put beside its diff, in the repository around one folder.
+/// Code that the session may have put beside its diff, in the repository around one folder.
 #[derive(Debug)]
 pub(super) struct OwnCode<'b> {
     pub(super) top: PathBuf,
     pub(super) before: &'b Before,
-    /// When calls ran whose writings are the session's.
+    /// Times of calls whose writes are the session's.
     times: Vec<Time>,
-    /// The files that the diff shows.
+    /// The files in the diff.
     pub(super) changed: Changed,
 }
 
-/// A time in which what changes is the session's.
+/// A time in which changes are the session's.
 #[derive(Debug)]
 struct Time {
     from_ns: u64,
     until_ns: u64,
-    /// Only what is at or below this path, where it is known.
+    /// Limits the changes to this path and below, if known.
     below: Option<PathBuf>,
 }
 
@@ -91,14 +91,14 @@ impl Time {
     }
 }
 
-/// Where a path leads.
+/// Target of a path.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// To something that the diff would show, or to nothing.
+    /// Something that the diff would show, or nothing.
     Inside,
-    /// Out of the repository.
+    /// Outside the repository.
     Outside(PathBuf),
-    /// To something in it that the diff does not show.
+    /// Something inside that the diff does not show.
     Beside(PathBuf),
 }
 
@@ -144,19 +144,19 @@ impl<'b> OwnCode<'b> {
         }
     }
 
-    /// Returns `true` if a build ran nothing but what the diff and the project show.
+    /// Returns `true` if a build ran only content of the diff and the project.
     fn is_of_project(&mut self, call: &PastCall) -> bool {
         let building = call.building.as_ref();
         let building = building.filter(|building| building.own.is_none());
         building.is_some_and(|building| self.changed.hold(&building.files))
     }
 
-    /// The commit from which the session started.
+    /// Returns the commit from which the session started.
     pub(super) fn base(&self) -> &str {
         self.before.base.as_deref().unwrap_or("HEAD")
     }
 
-    /// Returns what a build in `cwd` would run, or is given, that neither the diff nor the project shows.
+    /// Returns an input of a build in `cwd` that neither the diff nor the project contains.
     pub(super) fn input_of(&self, effects: &Effects, cwd: &str) -> Option<PathBuf> {
         let mut inputs = effects.inputs.iter();
         let own = inputs.find(|input| self.is_own(input, cwd))?;
@@ -175,7 +175,7 @@ impl<'b> OwnCode<'b> {
         let mut above = Path::new(cwd).ancestors();
         match input.role {
             Role::Built => path.exists() && is_changed(),
-            // An installer in the call may put a program there.
+            // An installer in the call may create a program there.
             Role::Script if !path.exists() => {
                 !path.parent().is_some_and(|bin| bin.ends_with("bin"))
             }
@@ -197,7 +197,7 @@ impl<'b> OwnCode<'b> {
             || self.holds(path).is_some()
     }
 
-    /// Returns `true` if a program of the project is given nothing but options and plain words, or what the project says
+    /// Returns `true` if all arguments of a program of the project are options and plain words, or from the project
     /// itself.
     fn is_usual(&self, input: &Input, cwd: &str) -> bool {
         let is_letter = |one: char| one.is_ascii_alphanumeric() || "_:@-".contains(one);
@@ -210,7 +210,7 @@ impl<'b> OwnCode<'b> {
             || self.is_held(&[format!("{name} {}", input.arguments.join(" "))])
     }
 
-    /// Returns `true` if the commit from which the session started has one of these texts.
+    /// Returns `true` if the commit from which the session started contains one of these strings.
     pub(super) fn is_held(&self, texts: &[String]) -> bool {
         let Ok(git) = Git::at(&self.top) else {
             return false;
@@ -221,7 +221,7 @@ impl<'b> OwnCode<'b> {
         self.before.base.is_some() && git.run(search, &[]).is_ok()
     }
 
-    /// Returns where a path leads.
+    /// Returns the target of a path.
     pub(super) fn place(&self, path: &Path) -> Place {
         let Ok(real) = fs::canonicalize(path) else {
             let is_outside = path.is_absolute() && !path.starts_with(&self.top);
@@ -306,8 +306,8 @@ impl<'b> OwnCode<'b> {
         }
     }
 
-    /// Removes compiled modules of Python that changed during the session, if a call may have forged one: they are made
-    /// again from their sources.
+    /// Removes compiled Python modules that changed during the session, if a call may have forged one: Python compiles
+    /// them again from their sources.
     pub(super) fn clear_caches(&self) {
         if self.times.is_empty() {
             return;
@@ -321,8 +321,8 @@ impl<'b> OwnCode<'b> {
         }
     }
 
-    /// The places beside the diff: what git ignores, repositories of their own, links in the diff, and what runners load
-    /// from other folders. `None` if git does not tell.
+    /// Lists the places beside the diff: ignored files, nested repositories, links in the diff, and files that runners
+    /// load from other folders. `None` if git fails.
     fn places(&self) -> Option<Vec<PathBuf>> {
         let listed = |more: &[&str]| {
             let arguments = ["ls-files", "-z", "--others", "--exclude-standard"];
@@ -363,8 +363,9 @@ impl<'b> OwnCode<'b> {
         Some(places)
     }
 
-    /// Returns the files at or below some places that a runner may load, that changed during the session and that are
-    /// wanted, by their path and by whether the session put them there. Where there are too many, the rest is one of them.
+    /// Returns the files at or below these places that a runner may load, that changed during the session, and for
+    /// which `is_wanted` returns `true`, given the path and `true` if the session put it there. If there are too many,
+    /// the rest counts as one of them.
     fn collect(
         &self,
         places: Vec<PathBuf>,
@@ -373,7 +374,7 @@ impl<'b> OwnCode<'b> {
         self.collect_named(places, &|_| true, is_wanted)
     }
 
-    /// The same of files in folders whose names fit; others are not looked at.
+    /// Does the same for files in folders whose names match; others are not read.
     fn collect_named(
         &self,
         places: Vec<PathBuf>,
@@ -403,7 +404,7 @@ impl<'b> OwnCode<'b> {
             let at = changed_at(&facts);
             let is_during = self.times.iter().any(|time| time.covers(at, &path));
             if facts.is_dir() {
-                // What is new in a folder changes both of its times, its own move only one.
+                // A new entry in a folder changes both of its times; a move of the folder itself, only one.
                 let is_moved =
                     facts.mtime() != facts.ctime() || facts.mtime_nsec() != facts.ctime_nsec();
                 let is_brought = next.is_brought || is_during && (is_moved || !next.is_place);
@@ -430,12 +431,12 @@ impl<'b> OwnCode<'b> {
     }
 }
 
-/// A path that is looked at next.
+/// A path that is read next.
 struct Waiting {
     path: PathBuf,
-    /// It is not below another one.
+    /// Set if it is not below another one.
     is_place: bool,
-    /// Code of the session's own moved or filled a folder above it.
+    /// Set if code of the session moved or filled a folder above it.
     is_brought: bool,
 }
 
@@ -462,7 +463,7 @@ fn may_be_loaded(path: &Path, facts: &fs::Metadata) -> bool {
     is_code(&name) || facts.is_symlink() || facts.permissions().mode() & 0o111 != 0
 }
 
-/// Returns `true` for `__pycache__/a.cpython-313.pyc`, which is never loaded without its source.
+/// Returns `true` for `__pycache__/a.cpython-313.pyc`, which is loaded only with its source.
 fn is_cached_module(path: &Path) -> bool {
     let is_compiled = path.extension().is_some_and(|ending| ending == "pyc");
     is_compiled
@@ -476,7 +477,7 @@ pub(super) fn is_fresh(path: &Path, began_ns: u64) -> bool {
     changed_ns(path).is_some_and(|at| at > began_ns)
 }
 
-/// Returns when a file, or the link to it, last changed, in nanoseconds since 1970.
+/// Returns the time when a file, or the link to it, last changed, in nanoseconds since 1970.
 fn changed_ns(path: &Path) -> Option<u64> {
     let both = [fs::symlink_metadata(path), fs::metadata(path)];
     both.iter().flatten().map(changed_at).max()

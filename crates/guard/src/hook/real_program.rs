@@ -1,5 +1,5 @@
-//! Whether the programs of a test command are the real ones: a file that was put in place during the session has to be
-//! what an installer writes there, because anything else may print a result of its own.
+//! Checks that the programs of a test command are the real ones: a file created during the session must be typical
+//! output of an installer, because any other file may print a forged result.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,14 +13,14 @@ use lookup::starts_like_a_program;
 
 use super::own_code::is_fresh;
 
-/// Longest script that is looked at; those of installers are far smaller.
+/// Longest script that is read; those of installers are far smaller.
 const MAX_SCRIPT: u64 = 64 * 1024;
 
-/// Directories of a project in which package managers put programs.
+/// Directories of a project in which package managers install programs.
 pub(super) const OF_PROJECT: [&str; 4] =
     [".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin"];
 
-/// How the lines of a Python entry point begin, beside the import of its module.
+/// Beginnings of lines in a Python entry point, beside the import of its module.
 const PYTHON_LINES: [&str; 10] = [
     "#",
     "import re",
@@ -34,7 +34,7 @@ const PYTHON_LINES: [&str; 10] = [
     "' '''",
 ];
 
-/// How the lines of an entry point of a JavaScript package manager begin.
+/// Beginnings of lines in an entry point of a JavaScript package manager.
 const NODE_LINES: [&str; 11] = [
     "#",
     "basedir=",
@@ -49,7 +49,7 @@ const NODE_LINES: [&str; 11] = [
     "exec ",
 ];
 
-/// Where a test command ran, and since when its session lasts.
+/// Directories of a test command, and the start of its session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scene<'a> {
     /// The directory from which the command started.
@@ -68,7 +68,7 @@ pub(super) fn doubt(test: &TestCommand, scene: Scene<'_>) -> Option<String> {
         let is_real = !is_fresh(&path, scene.began_ns) || is_installed(&path, scene.began_ns);
         (!is_real).then_some((program, path))
     });
-    // Python looks for a module in its directory first.
+    // Python looks up a module in its directory first.
     let modules = test.modules.iter().filter_map(|module| {
         let first = module.split('.').next()?;
         let candidates = [
@@ -87,7 +87,7 @@ pub(super) fn doubt(test: &TestCommand, scene: Scene<'_>) -> Option<String> {
     ))
 }
 
-/// The directories in which a name is looked up, in order.
+/// Returns the directories in which a name is looked up, in order.
 fn search_path(test: &TestCommand, scene: Scene<'_>) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = test
         .path
@@ -99,7 +99,7 @@ fn search_path(test: &TestCommand, scene: Scene<'_>) -> Vec<PathBuf> {
         .iter()
         .filter_map(|one| known_part(one).strip_suffix("/activate"));
     folders.extend(activated.flat_map(|bin| [scene.folder.join(bin), scene.cwd.join(bin)]));
-    // `npx`, `uv run` and their like look in the project.
+    // `npx`, `uv run` and the like search the project.
     if test.programs.len() > 1 {
         let above = scene.folder.ancestors().take(16);
         folders.extend(above.flat_map(|folder| OF_PROJECT.map(|bin| folder.join(bin))));
@@ -109,7 +109,7 @@ fn search_path(test: &TestCommand, scene: Scene<'_>) -> Vec<PathBuf> {
     folders
 }
 
-/// The file that a program's name or path means; none when it is not found here.
+/// Returns the file of a program's name or path; `None` if it is not found.
 fn find(program: &str, folders: &[PathBuf], scene: Scene<'_>) -> Option<PathBuf> {
     let candidates: Vec<PathBuf> = if program.contains('/') {
         let program = known_part(program);
@@ -120,13 +120,13 @@ fn find(program: &str, folders: &[PathBuf], scene: Scene<'_>) -> Option<PathBuf>
     candidates.into_iter().find(|path| path.is_file())
 }
 
-/// A path without the variable in front, as in `$PWD/bin`; what another variable holds is not known.
+/// Returns a path without the variable in front, as in `$PWD/bin`; the value of another variable is unknown.
 fn known_part(path: &str) -> &str {
     path.strip_prefix("\u{1}/").unwrap_or(path)
 }
 
-/// Returns `true` if a new file is what an installer puts there: a link to an older program of that name or into an
-/// installed package, a binary, or an entry point that does nothing but call its package.
+/// Returns `true` if a new file is typical of an installer: a link to an older program of that name or into an
+/// installed package, a binary, or an entry point that only calls its package.
 fn is_installed(path: &Path, began_ns: u64) -> bool {
     let Ok(real) = fs::canonicalize(path) else {
         return false;
@@ -161,7 +161,7 @@ fn is_installed(path: &Path, began_ns: u64) -> bool {
     }
 }
 
-/// `from pytest import console_main`, and nothing beside it but the call.
+/// Returns `true` for `from pytest import console_main` and nothing else but the call.
 fn is_python_entry(name: &str, text: &str) -> bool {
     let package: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let is_import = |line: &str| {
@@ -175,7 +175,7 @@ fn is_python_entry(name: &str, text: &str) -> bool {
     })
 }
 
-/// The `activate` of an environment defines `deactivate` and `pydoc`.
+/// Returns `true` for the `activate` script of an environment, which defines `deactivate` and `pydoc`.
 fn sets_environment_only(text: &str) -> bool {
     has_lines(text, |line| {
         let defines =
@@ -185,7 +185,7 @@ fn sets_environment_only(text: &str) -> bool {
     })
 }
 
-/// Returns `true` if every line that is not empty is fine.
+/// Returns `true` if every non-empty line passes `is_fine`.
 fn has_lines(text: &str, is_fine: impl Fn(&str) -> bool) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.all(is_fine)

@@ -1,5 +1,5 @@
-//! Where a test command ran, and whether by the real programs: looked at right after it, while links and files are as
-//! the command saw them.
+//! Observes the directory and the programs of a test command right after it, while links and files are as the command
+//! saw them.
 
 use std::fs;
 use std::path::Path;
@@ -22,14 +22,14 @@ use evidence::journal::read::Reader;
 use evidence::journal::record::{Building, Outcome, Record};
 use lookup::Disk;
 
-/// Stands for a part of a path that only a run would know.
+/// Placeholder for a part of a path that is only known at run time.
 const UNKNOWN: char = '\u{1}';
 
-/// How far the clock of files may be behind that of the journal.
+/// Largest lag of file times behind the journal's clock.
 const SLACK_NS: u64 = 20_000_000;
 
-/// Adds to the outcome of a test command where it ran, and what may not be real. `journal` has the call, whose directory
-/// may not be that of the event any more; `own_tests` are test commands of the user.
+/// Adds the directory of a test command, and doubts about its programs, to its outcome. `journal` has the call, whose
+/// directory may differ from that of the event; `own_tests` are test commands of the user.
 pub(super) fn observe(
     outcome: &mut Outcome,
     test: &TestCommand,
@@ -78,8 +78,8 @@ pub(super) fn observe(
     outcome.folder = Some(folder.to_string_lossy().into_owned());
 }
 
-/// Before a call that builds or tests: removes what only caches the project's code, where the session may have changed it,
-/// and records what the call can read beside the commit.
+/// Prepares a call that builds or tests: removes caches of the project's code that the session may have changed, and
+/// records the files that the call can read beside the commit.
 pub(super) fn begin(desk: &Desk<'_>, event: &Event) -> Result<(), FileError> {
     let own_tests = &desk.config.oversight.test_commands;
     let command = shell_command(&event.tool, &event.input).unwrap_or_default();
@@ -92,7 +92,7 @@ pub(super) fn begin(desk: &Desk<'_>, event: &Event) -> Result<(), FileError> {
     before.calls.retain(|call| !call.is_this);
     let own = OwnCode::around(Path::new(cwd), &before);
     own.clear_caches();
-    // An installer does not load what lies there.
+    // An installer does not load code from there.
     let found = own.input_of(&effects, cwd);
     let found = found.or_else(|| own.found().filter(|_| effects.runs_project));
     let building = Building {
@@ -104,7 +104,7 @@ pub(super) fn begin(desk: &Desk<'_>, event: &Event) -> Result<(), FileError> {
     journal.commit(false)
 }
 
-/// The directory of the call, and what the session did before it. A journal that cannot be read tells neither.
+/// Returns the directory of the call, and the earlier actions of the session. An unreadable journal has neither.
 fn call(journal: &Path, call_id: &str, own_tests: &[String]) -> (Option<String>, Before) {
     let (mut cwd, mut began_ns, mut last_ns) = (None, None, 0);
     let mut before = Before::default();
@@ -139,7 +139,7 @@ fn call(journal: &Path, call_id: &str, own_tests: &[String]) -> (Option<String>,
                 before.base = start.base_commit;
                 continue;
             }
-            // A call whose end is not told lasted as long as its turn.
+            // A call without a recorded end lasted as long as its turn.
             Record::Start(_) | Record::Prompt(_) | Record::Stop(_) | Record::End(_) => {
                 let open = running.iter_mut().map(|(_, past)| &mut past.until_ns);
                 open.filter(|until| **until == u64::MAX)
@@ -172,7 +172,7 @@ fn call(journal: &Path, call_id: &str, own_tests: &[String]) -> (Option<String>,
     (cwd, before)
 }
 
-/// What a call may have written: by its command, or by the file that a tool for edits names. A tool of a server may
+/// Returns the writes of a call: by its command, or by the file that an editing tool names. A tool of a server may
 /// write anything.
 fn effects_of(command: Option<&str>, tool: &str, input: &Value, own_tests: &[String]) -> Effects {
     let in_background = input.get("run_in_background").and_then(Value::as_bool);
@@ -192,7 +192,7 @@ fn effects_of(command: Option<&str>, tool: &str, input: &Value, own_tests: &[Str
     }
 }
 
-/// The file that a tool for edits names.
+/// Returns the file that an editing tool names.
 fn edited(input: &Value) -> Option<String> {
     let has = |name: &str| input.get(name).is_some();
     let is_edit = ["content", "new_string", "edits", "new_source", "file_text"];

@@ -1,4 +1,4 @@
-//! One tool call: judged, written down, answered. The journal is locked throughout, so that two calls of one session
+//! Decides, records and answers one tool call. The journal is locked throughout, so that two calls of one session
 //! cannot spend the same budget.
 
 use std::cell::{OnceCell, RefCell};
@@ -32,7 +32,7 @@ use evidence::journal::capture;
 use evidence::journal::record::{self, Record};
 use lookup::Disk;
 
-/// Judges a call and writes it down. `approved` becomes what a person approved, where that is why the call may run.
+/// Decides a call and records it. `approved` is set to the approved act, if the call may run because of an approval.
 pub(super) fn judge(
     desk: &Desk<'_>,
     event: &Event,
@@ -73,7 +73,7 @@ pub(super) fn judge(
     }
     drop(journal);
     if ruling.decision.verdict == Verdict::Watch {
-        // What is not expected is not missed either.
+        // A call that is not expected to report is not missed either.
         let command = shell_command(&event.tool, &event.input).unwrap_or_default();
         proof::expect(
             &desk.workspace,
@@ -95,15 +95,15 @@ pub(super) fn judge(
     )
 }
 
-/// What is to be answered, and what led to it.
+/// A decision with its grounds.
 pub(super) struct Ruling {
     gate: bool,
     pub(super) decision: Decision,
-    /// The id of the approval that was used.
+    /// Id of the used approval.
     approval: Option<String>,
-    /// The id by which a person may approve.
+    /// Id for a person's approval.
     pub(super) refusal: Option<String>,
-    /// Hash of the act, when it is a gated one.
+    /// Hash of the act, if it is gated.
     act: Option<String>,
 }
 
@@ -124,14 +124,14 @@ impl Ruling {
         }
     }
 
-    /// Refusals, and whatever used something up, survive a loss of power as well.
+    /// Returns `true` for refusals, and for decisions that used something up: these must survive a loss of power.
     fn is_durable(&self) -> bool {
         let used = !self.decision.uses.is_empty() || self.approval.is_some();
         used || self.decision.verdict == Verdict::Deny
     }
 }
 
-/// Everything that a ruling is made from.
+/// Input of a ruling.
 pub(super) struct Judging<'a> {
     desk: &'a Desk<'a>,
     event: &'a Event,
@@ -141,12 +141,12 @@ pub(super) struct Judging<'a> {
     directory: String,
     home: String,
     now: Timestamp,
-    /// The program that is about to begin, where this is no call of a tool.
+    /// The program that is about to begin, if this is not a tool call.
     pub(super) execution: Option<&'a Execution>,
     cost: OnceCell<Cost>,
     pub(super) held: OnceCell<Held>,
     bound: OnceCell<approvals::Act>,
-    /// What came of asking for an approval.
+    /// Result of looking for an approval.
     asked: RefCell<Result<Option<String>, String>>,
 }
 
@@ -202,7 +202,7 @@ impl<'a> Judging<'a> {
             self.note_for_execution(&decision);
         }
         if self.gate && decision.verdict < Verdict::Ask && !decision.actions.is_empty() {
-            // What cannot be noted is judged once more by the second seam.
+            // A push that cannot be recorded is decided again by the pre-push hook.
             let command = self.command().unwrap_or_default();
             let facts = &decision.act.facts;
             second_seam::note(&self.desk.workspace, &command, facts).ok();
@@ -244,14 +244,14 @@ impl<'a> Judging<'a> {
         decide(&rules, &self.call(), &spent, &Disk, self.now)
     }
 
-    /// Remembers the acts of a command that may run, so that they are not judged again when they begin. What cannot be
-    /// remembered is.
+    /// Records the acts of a command that may run, so that they are not decided again when they begin. Unrecorded ones
+    /// are.
     fn note_for_execution(&self, decision: &Decision) {
         let mut lines = match decision.actions.is_empty() {
             true => Vec::new(),
             false => decision.act.lines(),
         };
-        // A yes to a program is a yes to the daemon that it is for.
+        // The approval of a program is also the approval of the daemon for which it is meant.
         let by_person = decision.verdict == Verdict::Ask || decision.approved;
         let launches = decision.launches.iter();
         lines.extend(launches.filter_map(|words| launch_line(words, by_person)));
@@ -262,7 +262,7 @@ impl<'a> Judging<'a> {
         let_through::note(&self.desk.workspace, &command, &lines).ok();
     }
 
-    /// The cost of the session, read once.
+    /// Returns the cost of the session, read once.
     fn cost(&self) -> &Cost {
         self.cost.get_or_init(|| {
             let calls = self.journal.map_or(0, |journal| journal.head().calls);
@@ -281,13 +281,13 @@ impl<'a> Judging<'a> {
         }
     }
 
-    /// Returns what the contract of the tool says; nothing when the contracts cannot be read.
+    /// Returns the advice of the tool's contract; `None` if the contracts cannot be read.
     fn advice(&self) -> Option<String> {
         let source = contracts::Source::of(&self.desk.workspace).ok()?;
         source.advice(&self.call(), &Beside)
     }
 
-    /// Whether grants and approvals may be believed in this session.
+    /// Checks that grants and approvals may be trusted in this session.
     fn held(&self) -> &Held {
         self.held.get_or_init(|| {
             let start = match self.journal.map(Journal::start).transpose() {
@@ -298,7 +298,7 @@ impl<'a> Judging<'a> {
         })
     }
 
-    /// Takes a person's approval of exactly this act, if there is one.
+    /// Uses up a person's approval of exactly this act, if there is one.
     fn is_approved(&self, act: &Act) -> bool {
         if !self.gate && self.governance.mode == Mode::Off {
             return false;
@@ -324,7 +324,7 @@ impl<'a> Judging<'a> {
         covered
     }
 
-    /// The act with everything that an approval binds.
+    /// Returns the act with everything that an approval binds.
     fn bound(&self, act: &Act) -> &approvals::Act {
         self.bound.get_or_init(|| match self.execution {
             None => approvals::Act::of(&self.call(), act),
@@ -348,7 +348,7 @@ impl<'a> Judging<'a> {
         }
     }
 
-    /// The command line, where there is one.
+    /// Returns the command line, if there is one.
     fn command(&self) -> Option<String> {
         match self.execution {
             None => shell_command(&self.event.tool, &self.event.input),
@@ -356,7 +356,7 @@ impl<'a> Judging<'a> {
         }
     }
 
-    /// Counts the use of a grant; of two calls that want the last one, one is refused.
+    /// Counts the use of a grant; of two concurrent calls for the last use, one is refused.
     fn count(&self, decision: &mut Decision) -> Result<(), String> {
         if decision.uses.is_empty() || decision.verdict == Verdict::Deny {
             return Ok(());
@@ -376,7 +376,7 @@ impl<'a> Judging<'a> {
         }
     }
 
-    /// A question that nobody can answer is a refusal.
+    /// Converts a question that no person can answer into a refusal.
     fn nobody_to_ask(&self, decision: &mut Decision) {
         let dialect = self.desk.dialect();
         let why = if self.execution.is_some() {
@@ -393,7 +393,7 @@ impl<'a> Judging<'a> {
         decision.reasons.push(why);
     }
 
-    /// Takes the secrets of the call out of everything that is said about it.
+    /// Removes the call's secrets from reasons and notes.
     fn redact(&self, decision: &mut Decision) {
         if decision.reasons.is_empty() && decision.notes.is_empty() {
             return;
@@ -408,7 +408,7 @@ impl<'a> Judging<'a> {
         }
     }
 
-    /// Keeps a refused act, so that a person can approve it.
+    /// Stores a refused act, so that a person can approve it.
     fn refuse(&self, decision: &mut Decision) -> Option<String> {
         if decision.verdict != Verdict::Deny || !decision.approvable {
             return None;
@@ -490,7 +490,7 @@ pub(super) fn write(
     journal.commit(ruling.is_durable())
 }
 
-/// Lets the tests see what a panic comes to. A release build does not know the name.
+/// Panics, for the tests.
 #[cfg(debug_assertions)]
 fn inject_panic(event: &Event) {
     assert!(event.tool != "roleos-test-panic", "as the test asked");

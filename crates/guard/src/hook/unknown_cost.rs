@@ -1,4 +1,4 @@
-//! Says when a cost budget is not enforced because the cost is not known. The call budget holds all the same.
+//! Reports cost budgets that are not enforced because the cost is unknown. The call budget is still enforced.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use base::prices::{Prices, Usage};
 use evidence::sealing::budget;
 use evidence::sealing::transcript;
 
-/// The cost of a session so far, and why it is not the whole cost.
+/// The cost of a session so far, and why it is incomplete.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cost {
     pub(super) spent: Spent,
@@ -18,7 +18,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Reads what the session has cost, by the agent's own record, where a budget asks for it.
+    /// Reads the cost of the session from the agent's own record, if a budget needs it.
     pub(super) fn read(desk: &Desk<'_>, event: &Event, calls: u64) -> Self {
         if desk.governance.mode == Mode::Off {
             return Self::default();
@@ -35,7 +35,7 @@ impl Cost {
                 spent: so_far.spent,
                 unknown: no_price(&so_far.unpriced),
             },
-            // A record can appear after the first call.
+            // A record may not exist before the first call.
             Err(why) => Self {
                 spent: Spent::default(),
                 unknown: (calls > 0 || record.is_none()).then_some(why),
@@ -65,7 +65,7 @@ pub(super) fn at_start(desk: &Desk<'_>, event: &Event) -> Option<String> {
     sentence(desk, &why)
 }
 
-/// The same, and remembers that the session was told.
+/// Returns the same note, and records that the session received it.
 pub(super) fn tell_at_start(desk: &Desk<'_>, event: &Event) -> Option<String> {
     at_start(desk, event).filter(|note| budget::is_first_note(&memory(desk, event), note))
 }
@@ -75,7 +75,7 @@ fn no_price(models: &[String]) -> Option<String> {
     (!models.is_empty()).then(|| format!("`[oversight.prices]` has no price for model `{names}`"))
 }
 
-/// Returns the whole sentence where a cost budget is in force.
+/// Returns the whole sentence if a cost budget is in force.
 fn sentence(desk: &Desk<'_>, why: &str) -> Option<String> {
     let governance = &desk.governance;
     let is_limited = governance.mode != Mode::Off && governance.max_cost_microdollars < u32::MAX;

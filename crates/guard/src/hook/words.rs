@@ -1,12 +1,12 @@
-//! What a refusal, a question and a failure say. The agent's model reads it first, a person later, and of a long text
-//! only the beginning: interfaces cut it off after about 80 characters.
+//! Texts of refusals, questions and failures. The agent's model reads them first, a person later, and often only the
+//! beginning: interfaces cut them off after about 80 characters.
 
 use base::clean;
 
-/// Longest name of what was refused, so that the command that allows it stands within the first 80 characters.
+/// Longest name of a refused act, so that the command that allows it is within the first 80 characters.
 const MAX_SUBJECT: usize = 21;
 
-/// We could not decide, so the call is blocked.
+/// Returns the text for a call that is blocked because no decision was possible.
 pub(super) fn failure(why: &str) -> String {
     let why = clean::name(why.as_bytes());
     format!(
@@ -15,8 +15,8 @@ pub(super) fn failure(why: &str) -> String {
     )
 }
 
-/// A refusal: what was refused and the command that allows it once, then every reason with the wider remedy and how to
-/// undo the act. `id` is missing where no approval can allow it, which is then said first.
+/// Returns the text of a refusal: the refused act and the command that allows it once, then every reason with the wider
+/// remedy and the way to undo the act. `id` is missing if no approval can allow it, which the text then says first.
 pub(super) fn refusal(
     actions: &[String],
     tool: &str,
@@ -36,12 +36,12 @@ pub(super) fn refusal(
     }
 }
 
-/// A question for the agent's person.
+/// Returns a question for the agent's person.
 pub(super) fn question(reasons: &[String]) -> String {
     format!("roleos asks: {}.", sentence(reasons))
 }
 
-/// The actions, or the tool where it is not known what the call does.
+/// Returns the actions, or the tool if the effect of the call is unknown.
 fn subject(actions: &[String], tool: &str) -> String {
     let what = match actions {
         [] if tool.is_empty() => "this".to_owned(),
@@ -55,7 +55,7 @@ fn subject(actions: &[String], tool: &str) -> String {
     }
 }
 
-/// Reasons quote what agents say, so each stays in its line.
+/// Joins reasons. They quote agents, so each stays on its line.
 fn sentence(reasons: &[String]) -> String {
     let clean = |reason: &String| clean::name(reason.as_bytes()).into_owned();
     reasons.iter().map(clean).collect::<Vec<_>>().join("; ")

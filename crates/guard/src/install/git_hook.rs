@@ -1,4 +1,4 @@
-//! Git's `pre-push` hook as the second seam. One that is there already is kept, and runs after ours.
+//! Git's `pre-push` hook as the second checkpoint. An existing hook is kept, and runs after ours.
 //!
 //! All working trees of a repository share its hooks, so one hook knows every workspace that was set up there.
 
@@ -22,23 +22,23 @@ use base::installed::read_text;
 
 /// The hook's name.
 const NAME: &str = "pre-push";
-/// The name under which another hook is kept.
+/// The name under which an existing hook is kept.
 const KEPT: &str = "pre-push.before-roleos";
-/// By this line a hook of ours is known.
+/// The line that identifies our hook.
 const MARK: &str = "# Role OS pre-push hook.";
-/// In front of what a hook of ours knows.
+/// Prefix of the line with the data of our hook.
 const KNOWS: &str = "# Workspaces: ";
 /// Longest hook that is read; hooks need not be text.
 const MAX_HOOK: u64 = 16 * 1024 * 1024;
 
-/// Where the hooks of a repository are.
+/// Location of a repository's hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In this directory, which belongs to the repository.
+    /// This directory, which belongs to the repository.
     Here(PathBuf),
-    /// In a directory that other repositories use as well.
+    /// A directory that other repositories use as well.
     Shared(PathBuf),
-    /// The workspace is in no repository.
+    /// The workspace is not in a repository.
     NoRepository,
 }
 
@@ -61,7 +61,7 @@ pub fn place(root: &Path) -> Place {
     }
 }
 
-/// The real path of what may not exist yet.
+/// Resolves the real path of a file that may not exist yet.
 fn real_path(path: &Path) -> PathBuf {
     if let Ok(real) = fs::canonicalize(path) {
         return real;
@@ -72,7 +72,7 @@ fn real_path(path: &Path) -> PathBuf {
     }
 }
 
-/// What a hook of ours starts, and for which workspaces.
+/// The program that our hook starts, and its workspaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Knows {
     program: PathBuf,
@@ -82,13 +82,13 @@ struct Knows {
 }
 
 impl Knows {
-    /// What this text knows, if it is a hook of ours.
+    /// Parses the data in the text of our hook; `None` for another hook.
     fn of(text: &str) -> Option<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix(KNOWS))?;
         serde_json::from_str(line).ok()
     }
 
-    /// With this workspace and those of the others that are still there.
+    /// Adds this workspace, and drops those that no longer exist.
     fn with(mut self, program: &Program) -> Self {
         self.program.clone_from(&program.path);
         self.state.clone_from(&program.state);
@@ -100,14 +100,14 @@ impl Knows {
         self
     }
 
-    /// Without this workspace; `None` when no other is left.
+    /// Removes this workspace; `None` if no other is left.
     fn without(mut self, root: &Path) -> Option<Self> {
         self.roots
             .retain(|known| known != root && known.join(".role-os").is_dir());
         (!self.roots.is_empty()).then_some(self)
     }
 
-    /// The hook's text. A person's push never depends on the program being there; an agent's does.
+    /// Returns the hook's text. An agent's push needs the program; a person's push does not.
     fn script(&self) -> String {
         let word = |path: &Path| quoted(&path.to_string_lossy());
         let roleos = word(&self.program);
@@ -141,7 +141,7 @@ exit 0
         )
     }
 
-    /// The lines that choose the workspace: the innermost around the push, else the first.
+    /// Returns the lines that select the workspace: the innermost around the push, else the first.
     fn choice(&self) -> String {
         let word = |path: &Path| quoted(&path.to_string_lossy());
         let first = self.roots.first().map(|root| word(root));
@@ -162,16 +162,16 @@ exit 0
     }
 }
 
-/// Whether a text is a hook of ours.
+/// Returns `true` if a text is our hook.
 fn is_ours(text: &str) -> bool {
     text.lines().any(|line| line.starts_with(MARK))
 }
 
-/// What lies at a hook's place.
+/// The entry at a hook's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum There {
     File(Vec<u8>),
-    /// To somewhere, which need not exist.
+    /// A link to any path, which need not exist.
     Link(PathBuf),
 }
 
@@ -199,7 +199,7 @@ impl There {
         self.text().is_some_and(is_ours)
     }
 
-    /// What a plan says of it: bytes, or where a link leads.
+    /// Returns its content in a plan: bytes, or the target of a link.
     fn bytes(&self) -> Vec<u8> {
         match self {
             Self::File(bytes) => bytes.clone(),
@@ -207,7 +207,7 @@ impl There {
         }
     }
 
-    /// The permissions with which it is put at another place.
+    /// Returns its permissions for another path.
     fn mode(&self, path: &Path) -> Mode {
         match self {
             Self::File(_) => Mode::Like(
@@ -218,23 +218,23 @@ impl There {
     }
 }
 
-/// Git passes over a hook that is not.
+/// Returns `true` if the hook is executable; Git skips others.
 fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|facts| facts.permissions().mode() & 0o111 != 0)
 }
 
-/// Where a link that a plan wants leads.
+/// Returns the target of a planned link.
 pub(super) fn target(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// The files that a hook in this directory comes to.
+/// Returns the paths of our hook and of a kept one in this directory.
 #[must_use]
 pub fn files_in(hooks: &Path) -> [PathBuf; 2] {
     [NAME, KEPT].map(|name| hooks.join(name))
 }
 
-/// The changes that put the hook in; none when it is there.
+/// Returns the changes that install the hook; none if it is installed.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -254,7 +254,7 @@ pub fn install(hooks: &Path, program: &Program) -> Result<Vec<Change>, InstallEr
     let mut changes = Vec::new();
     if let Some(theirs) = now.as_ref().filter(|now| !now.is_ours()) {
         match There::at(&kept)? {
-            // Whoever put theirs back, as husky does with each installation, put back what is kept already.
+            // The owner restored their hook, as husky does with each installation: it is kept already.
             Some(same) if same == *theirs => {}
             Some(_) => {
                 return Err(InstallError::Settings {
@@ -281,8 +281,8 @@ pub fn install(hooks: &Path, program: &Program) -> Result<Vec<Change>, InstallEr
     Ok(changes)
 }
 
-/// The changes that take the hook of this workspace out; none when it is not there. After the last workspace that it
-/// knows, what it stood before is put back.
+/// Returns the changes that remove this workspace from the hook; none if it is not installed. With the last workspace,
+/// the kept hook is restored.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -319,7 +319,7 @@ pub fn uninstall(hooks: &Path, root: &Path) -> Result<Vec<Change>, InstallError>
     Ok(vec![change, gone])
 }
 
-/// Whether the hook is there, and is exactly what would be written now.
+/// Returns `Some(true)` if the hook is installed and up to date, `None` if it is not installed.
 #[must_use]
 pub fn state(hooks: &Path, program: &Program) -> Option<bool> {
     let text = read_text(&hooks.join(NAME)).ok()??;
@@ -330,7 +330,7 @@ pub fn state(hooks: &Path, program: &Program) -> Option<bool> {
     is_ours(&text).then(|| Knows::of(&text).is_some_and(current))
 }
 
-/// Whether other workspaces share the hook with this one.
+/// Returns `true` if other workspaces share the hook with this one.
 #[must_use]
 pub fn is_shared(hooks: &Path, root: &Path) -> bool {
     let text = read_text(&hooks.join(NAME)).ok().flatten();

@@ -1,4 +1,4 @@
-//! How a JSON text is laid out, and how to add to it or cut from it in the same manner.
+//! The layout of a JSON text, with insertions and removals that preserve it.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 
 use base::insertion::Insertion;
 
-/// Where a list or an object stands, brackets included.
+/// Position of a list or an object, brackets included.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Container {
     pub(super) start: usize,
@@ -23,12 +23,12 @@ pub(super) struct Layout<'a> {
     text: &'a str,
     newline: &'static str,
     unit: Cow<'a, str>,
-    /// Everything on one line, without blanks.
+    /// Set if everything is on one line, without blanks.
     compact: bool,
 }
 
 impl<'a> Layout<'a> {
-    /// Of a text whose first item begins at `first`.
+    /// Detects the layout of a text whose first item begins at `first`.
     pub(super) fn of(text: &'a str, first: Option<usize>) -> Self {
         let newline = match text.split_once('\n') {
             Some((before, _)) if before.ends_with('\r') => "\r\n",
@@ -46,7 +46,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Of a text that is all on one line.
+    /// Returns the layout of a text on one line.
     pub(super) fn compact(text: &'a str) -> Self {
         Self {
             text,
@@ -60,7 +60,7 @@ impl<'a> Layout<'a> {
         self.newline
     }
 
-    /// A value as text, its lines behind the first indented by `indent`.
+    /// Formats a value, with its lines after the first indented by `indent`.
     pub(super) fn written(&self, value: &Value, indent: &str) -> String {
         if self.compact {
             return value.to_string();
@@ -68,7 +68,7 @@ impl<'a> Layout<'a> {
         let mut bytes = Vec::new();
         let formatter = PrettyFormatter::with_indent(self.unit.as_bytes());
         let mut serializer = Serializer::with_formatter(&mut bytes, formatter);
-        // Writing into memory cannot fail, and every key is text.
+        // Writing into memory cannot fail, and every key is a string.
         value.serialize(&mut serializer).ok();
         let text = String::from_utf8(bytes).unwrap_or_default();
         text.replace('\n', &format!("{}{indent}", self.newline))
@@ -97,7 +97,7 @@ impl<'a> Layout<'a> {
         })
     }
 
-    /// Behind the last item, on lines of their own; comments keep the item that they stand beside.
+    /// Appends items after the last one, on their own lines; comments stay with the item beside them.
     fn append<T>(
         &self,
         container: &Container,
@@ -155,14 +155,14 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// The text without one of these neighbours, its comma and its line.
+    /// Returns the text without one of these neighbours, its comma and its line.
     pub(super) fn cut(&self, items: &[(usize, usize)], index: usize) -> String {
         let Some(&(start, end)) = items.get(index) else {
             return self.text.to_owned();
         };
         let before = index.checked_sub(1).and_then(|index| items.get(index));
         let following = self.comma_after(end);
-        // Without its line end, a comment before the item would swallow what stands behind it on the same line.
+        // Without its line end, a comment before the item would hide the text after it on the same line.
         let rest = self.between(following.map_or(end, |comma| comma + 1), self.text.len());
         let ends_line = rest.trim_start_matches([' ', '\t', '\r']).starts_with('\n');
         let alone = own_line(self.text, start).is_some();
@@ -192,7 +192,7 @@ impl<'a> Layout<'a> {
             .collect()
     }
 
-    /// The comma that follows an item, blanks and comments between them.
+    /// Returns the position of the comma after an item, past blanks and comments.
     fn comma_after(&self, end: usize) -> Option<usize> {
         let at = skip(self.text, end, &|byte| byte.is_ascii_whitespace()).0;
         (self.text.as_bytes().get(at) == Some(&b',')).then_some(at)
@@ -203,12 +203,12 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Where comments on the same line end; `from` itself when there are none.
+/// Returns the end of comments on the same line; `from` itself if there are none.
 fn end_of_comments(text: &str, from: usize) -> usize {
     skip(text, from, &|byte| matches!(byte, b' ' | b'\t')).1
 }
 
-/// Passes blanks and comments. Gives where it stopped, and where the last comment ended.
+/// Skips blanks and comments. Returns the end, and the end of the last comment.
 fn skip(text: &str, from: usize, blank: &dyn Fn(u8) -> bool) -> (usize, usize) {
     let mut at = from;
     let mut end_of_comment = from;
@@ -228,7 +228,7 @@ fn skip(text: &str, from: usize, blank: &dyn Fn(u8) -> bool) -> (usize, usize) {
     }
 }
 
-/// The blanks at the beginning of the line on which `at` is.
+/// Returns the blanks at the beginning of the line of `at`.
 fn line_indent(text: &str, at: usize) -> &str {
     let before = text.get(..at).unwrap_or_default();
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -237,7 +237,7 @@ fn line_indent(text: &str, at: usize) -> &str {
     line.get(..indent).unwrap_or_default()
 }
 
-/// The indentation of an item that is the first on its line.
+/// Returns the indentation of an item that is the first on its line.
 fn own_line(text: &str, start: usize) -> Option<&str> {
     let before = text.get(..start)?;
     let line = before.get(before.rfind('\n')? + 1..)?;
@@ -245,7 +245,7 @@ fn own_line(text: &str, start: usize) -> Option<&str> {
     blank.then_some(line)
 }
 
-/// Where the blanks before an item begin, the end of the line above included.
+/// Returns the position where the blanks before an item begin, the line end above included.
 fn line_start_before(text: &str, start: usize) -> usize {
     let before = text.get(..start).unwrap_or_default();
     let before = before.trim_end_matches([' ', '\t']);

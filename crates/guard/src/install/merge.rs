@@ -1,7 +1,7 @@
-//! Puts hook entries into another program's JSON settings, comments and odd formatting kept, by insertions alone.
+//! Inserts hook entries into another program's JSON settings, and preserves comments and formatting.
 //!
-//! What was there before is not moved, not reformatted and not read for its meaning. What cannot be understood is
-//! refused with its place, and nothing is written.
+//! Existing text is not moved, reformatted or interpreted. Text that cannot be parsed is refused with its position, and
+//! nothing is written.
 
 mod variables;
 
@@ -15,13 +15,13 @@ use base::insertion::Insertion;
 
 pub use variables::without_variables;
 
-/// Some editors put it in front of the text; parsers of JSON do not take it for a part of it.
+/// Some editors put it in front of the text; JSON parsers do not accept it as a part of the text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The key under which every agent keeps its hooks.
+/// The key of hooks in every agent's settings.
 const HOOKS: &str = "hooks";
 
-/// What the agent's own parser takes.
+/// Syntax that the agent's parser accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// JSON and nothing else.
@@ -35,22 +35,21 @@ pub enum Dialect {
 pub struct Entry {
     /// Name of the event.
     pub event: &'static str,
-    /// What is put into its list.
+    /// Value for its list.
     pub value: Value,
 }
 
-/// Everything that a settings file should hold of ours.
+/// Everything of ours in a settings file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wanted {
-    /// Keys beside `hooks` that must exist, whatever their value.
+    /// Keys beside `hooks` that must exist, with any value.
     pub beside: Vec<(&'static str, Value)>,
-    /// The entries.
     pub entries: Vec<Entry>,
-    /// Keys within objects beside `hooks`: the object, the key and its value. A key that is there is left as it is.
+    /// Keys within objects beside `hooks`: the object, the key and its value. An existing key stays as it is.
     pub inside: Vec<(&'static str, &'static str, Value)>,
 }
 
-/// Settings that cannot be merged, with the place.
+/// Settings that cannot be merged, with the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {what}")]
 pub struct MergeError {
@@ -58,11 +57,11 @@ pub struct MergeError {
     pub line: usize,
     /// Counted from 1, in characters.
     pub column: usize,
-    /// What is wrong there.
+    /// Error at this position.
     pub what: String,
 }
 
-/// What must be put where, so that the settings hold everything that is wanted behind what they hold already.
+/// Returns the insertions after which the settings hold everything in `wanted` behind their existing content.
 ///
 /// # Errors
 /// The text is not of this dialect, or a part that has to hold entries has another shape.
@@ -81,7 +80,7 @@ pub fn insertions(
     Ok(insertions)
 }
 
-/// The entries that stand in the lists of events, each with its event.
+/// Parses the entries in the lists of events, each with its event.
 ///
 /// # Errors
 /// As [`insertions`].
@@ -104,7 +103,7 @@ pub fn entries(text: &str, dialect: Dialect) -> Result<Vec<(String, Value)>, Mer
     Ok(found)
 }
 
-/// One setting beside the hooks; `None` when it is not there, or the text cannot be understood.
+/// Returns one setting beside the hooks; `None` if it is missing, or the text cannot be parsed.
 #[must_use]
 pub fn setting(text: &str, dialect: Dialect, key: &str) -> Option<Value> {
     let file = Parsed::new(text, dialect).ok()?;
@@ -118,14 +117,14 @@ pub fn setting(text: &str, dialect: Dialect, key: &str) -> Option<Value> {
     Some(Value::from(property.value.clone()))
 }
 
-/// Returns the settings as a value; `None` when the text cannot be understood or is blank.
+/// Returns the settings as a value; `None` if the text cannot be parsed or is blank.
 #[must_use]
 pub fn parse(text: &str, dialect: Dialect) -> Option<Value> {
     let file = Parsed::new(text, dialect).ok()?;
     file.root.map(Value::from)
 }
 
-/// Returns the text with another value at a place; `None` when there is none.
+/// Returns the text with another value at a place; `None` if there is no such place.
 #[must_use]
 pub fn replace(text: &str, dialect: Dialect, place: &[&str], value: &Value) -> Option<String> {
     let file = Parsed::new(text, dialect).ok()?;
@@ -137,7 +136,7 @@ pub fn replace(text: &str, dialect: Dialect, place: &[&str], value: &Value) -> O
     Some(format!("{}{value}{}", text.get(..start)?, text.get(end..)?))
 }
 
-/// The text without the entries that are `ours`, and without lists that held nothing else.
+/// Returns the text without the entries that are `ours`, and without lists that held nothing else.
 ///
 /// # Errors
 /// As [`insertions`].
@@ -156,11 +155,11 @@ pub fn without(
     }
 }
 
-/// A text and what it says.
+/// A text and its parsed value.
 struct Parsed<'a> {
     text: &'a str,
     root: Option<Node<'a>>,
-    /// Bytes of the byte order mark, by which the parser's places are off.
+    /// Bytes of the byte order mark, which the parser's positions do not include.
     offset: usize,
 }
 
@@ -205,7 +204,7 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// A text without any value: blank, or comments only.
+    /// Returns the insertions for a text without any value: blank, or only comments.
     fn whole(&self, wanted: &Wanted) -> Vec<Insertion> {
         let layout = Layout::of(self.text, None);
         let mut document = serde_json::Map::new();
@@ -308,7 +307,7 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// Of a key that stands twice, programs believe the first or the last; we cannot know which.
+    /// Refuses a duplicate key: some programs use the first one, some the last.
     fn only_once(&self, object: &Object<'_>, key: &str) -> Result<(), MergeError> {
         let mut same = object
             .properties
@@ -322,7 +321,7 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// The text without the first entry that is ours, or `None` when there is none.
+    /// Returns the text without our first entry, or `None` if there is none.
     fn first_of_ours(&self, ours: &dyn Fn(&Value) -> bool) -> Result<Option<String>, MergeError> {
         let Some(Node::Object(root)) = &self.root else {
             return Ok(None);
@@ -353,7 +352,7 @@ impl<'a> Parsed<'a> {
         Ok(None)
     }
 
-    /// A list that would be empty goes as a whole, and `hooks` with it when it was the last; what holds a comment stays.
+    /// Removes a list that would be empty, and `hooks` if it was the last; lists with a comment stay.
     fn cut_list(
         &self,
         root: &Object<'_>,
@@ -392,11 +391,11 @@ impl<'a> Parsed<'a> {
     }
 }
 
-/// What of an element of an event's list is ours.
+/// The part of an event's list element that is ours.
 enum Within<'a, 'b> {
     /// All of it.
     Itself,
-    /// One of its handlers, beside those of others.
+    /// One of its handlers, beside handlers of others.
     Handlers(&'b [Node<'a>], usize),
 }
 
@@ -437,7 +436,7 @@ fn object(object: &Object<'_>) -> Container {
     }
 }
 
-/// The entries as an object of lists, in their order.
+/// Returns the entries as an object of lists, in their order.
 fn lists(entries: &[Entry], take: &dyn Fn(&str) -> bool) -> Value {
     let mut events = serde_json::Map::new();
     for entry in entries.iter().filter(|entry| take(entry.event)) {

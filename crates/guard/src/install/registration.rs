@@ -1,4 +1,4 @@
-//! How our hook is entered into each agent's settings: which file, which events, which words.
+//! The registration of our hook in each agent's settings: file, events, command.
 
 use std::path::{Path, PathBuf};
 
@@ -10,56 +10,55 @@ use base::programs::{MAIN, WATCH};
 use super::merge::{Dialect, Entry, Wanted};
 use super::words::{quoted, split};
 
-/// Seconds after which an agent gives up on the hook; it answers within milliseconds.
+/// Seconds after which an agent stops waiting for the hook, which answers within milliseconds.
 const SECONDS: u64 = 5;
 
-/// Codex allows a hook at the end of a session no more.
+/// Longest time that Codex allows a hook at the end of a session.
 const CODEX_END_SECONDS: u64 = 3;
 
-/// What an entry starts.
+/// The program of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Absolute path of `roleos-hook`, or of `roleos` where that is missing.
+    /// Absolute path of `roleos-hook`, or of `roleos` if that is missing.
     pub path: PathBuf,
-    /// The workspace root that it is told.
+    /// The workspace root that it receives.
     pub root: PathBuf,
     /// The user's trust store, so that variables in the agent's environment cannot move it.
     pub state: Option<PathBuf>,
-    /// Whether the gate is on whatever the workspace's settings say.
+    /// Set if the gate is on regardless of the workspace's settings.
     pub forced: bool,
 }
 
-/// What switches the gate on for one program.
+/// Arguments that switch the gate on for one program.
 const FORCE: [&str; 2] = ["/usr/bin/env", "ROLEOS_CAPABILITY_GATE=1"];
 
-/// How an agent starts what an entry says.
+/// The way in which an agent starts an entry's command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// A program and its words, without a shell.
+    /// A program and its arguments, without a shell.
     Exec(String, Vec<String>),
     /// A line for a shell.
     Shell(String),
 }
 
-/// One entry of ours that was found in settings.
+/// One of our entries, found in settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Under which event.
     pub event: String,
-    /// What it starts.
+    /// Its command.
     pub start: Start,
-    /// Which `roleos` that is.
+    /// The `roleos` that it starts.
     pub program: PathBuf,
 }
 
 struct Shape {
     file: &'static str,
     dialect: Dialect,
-    /// Events of which each call of a tool is one, then the others.
+    /// Events of which each is a tool call, then the others.
     events: &'static [(&'static str, Kind)],
 }
 
-/// The events of Claude Code. Copilot has all but the last one.
+/// Events of Claude Code. Copilot has all but the last one.
 const CLAUDE: &[(&str, Kind)] = &[
     ("PreToolUse", Kind::BeforeTool),
     ("PostToolUse", Kind::AfterTool),
@@ -118,7 +117,7 @@ fn shape(agent: Agent) -> Shape {
                 ("sessionEnd", Kind::SessionEnd),
             ],
         },
-        // The capital letters choose the spelling of events that carry their own name.
+        // The capital letters select the spelling of events that carry their own name.
         Agent::Copilot => Shape {
             file: ".github/hooks/role-os.json",
             dialect: Dialect::Strict,
@@ -127,19 +126,19 @@ fn shape(agent: Agent) -> Shape {
     }
 }
 
-/// The settings file, relative to the root.
+/// Returns the path of the settings file, relative to the root.
 #[must_use]
 pub fn file(agent: Agent) -> &'static str {
     shape(agent).file
 }
 
-/// What the agent's parser takes.
+/// Returns the syntax that the agent's parser accepts.
 #[must_use]
 pub fn dialect(agent: Agent) -> Dialect {
     shape(agent).dialect
 }
 
-/// The event before a tool is used.
+/// Returns the event before a tool is used.
 #[must_use]
 pub fn gate_event(agent: Agent) -> &'static str {
     let before = |(_, kind): &&(&str, Kind)| *kind == Kind::BeforeTool;
@@ -153,7 +152,7 @@ pub(crate) fn event_name(agent: Agent, name: &str) -> Option<&'static str> {
     known.into_iter().find(|event| *event == name)
 }
 
-/// Everything that the settings should hold of ours. `gate` says whether a hook that fails has to block.
+/// Returns everything of ours for the settings. If `gate` is set, a failing hook has to block.
 #[must_use]
 pub fn wanted(agent: Agent, program: &Program, gate: bool) -> Wanted {
     let beside = match agent {
@@ -167,7 +166,7 @@ pub fn wanted(agent: Agent, program: &Program, gate: bool) -> Wanted {
     let mut entries: Vec<Entry> = entries.collect();
     let watch = watch(agent, program);
     if watch.is_some() {
-        // A line for a shell, so that the agent runs it as it runs commands.
+        // A line for a shell, so that the agent executes it like other commands.
         let line = format!("{} --proof session", command_line(agent, program));
         let handler = json!({ "type": "command", "command": line, "timeout": SECONDS });
         entries.push(Entry {
@@ -196,14 +195,14 @@ pub fn wanted(agent: Agent, program: &Program, gate: bool) -> Wanted {
 /// The section of Claude Code's settings that holds variables.
 pub(crate) const ENVIRONMENT: &str = "env";
 
-/// What Claude Code puts in front of every shell command.
+/// The variable with the prefix of Claude Code's shell commands.
 pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 
-/// Tells `roleos-watch` which workspace it is for.
+/// The variable that tells `roleos-watch` its workspace.
 const WATCH_ROOT: &str = "ROLEOS_WATCH_ROOT";
 
-/// Returns the program that supervises the commands of an agent, where the agent has a place for it. The agent takes
-/// nothing behind a blank and a dash for a part of the path.
+/// Returns the program that supervises the commands of an agent, if the agent has a setting for it. The agent does not
+/// take text after a blank and a dash as part of the path.
 #[must_use]
 pub fn watch(agent: Agent, program: &Program) -> Option<PathBuf> {
     let can = agent == Agent::Claude && cfg!(target_os = "linux") && !program.forced;
@@ -217,7 +216,7 @@ pub fn watch(agent: Agent, program: &Program) -> Option<PathBuf> {
     (fits && (is_there || may_make())).then_some(path)
 }
 
-/// Returns `true` if a link leads to `roleos`, as it did before there was `roleos-hook`. It does the same.
+/// Returns `true` if a link leads to `roleos`, as in versions before `roleos-hook`, which does the same.
 pub(crate) fn is_older_link(link: &Path) -> bool {
     is_link_to(link, &link.with_file_name(MAIN))
 }
@@ -228,7 +227,7 @@ pub(crate) fn is_link_to(link: &Path, program: &Path) -> bool {
     target.is_some_and(|target| Some(target.as_os_str()) == program.file_name())
 }
 
-/// Returns `true` if a variable in an agent's settings was put there by us.
+/// Returns `true` if we set a variable in an agent's settings.
 #[must_use]
 pub(crate) fn is_our_variable(name: &str, value: &Value) -> bool {
     let path = value.as_str().map(Path::new);
@@ -273,7 +272,7 @@ fn entry(agent: Agent, kind: Kind, program: &Program, gate: bool) -> Value {
                 "timeout": SECONDS * 1000,
             }),
         ),
-        // Sources disagree on the unit of a timeout, so none is given.
+        // Sources disagree on the unit of a timeout, so none is set.
         Agent::Cursor => {
             let mut handler = json!({ "command": line() });
             if gate && kind == Kind::BeforeTool {
@@ -291,7 +290,7 @@ fn add(handler: &mut Value, key: &str, value: Value) {
     }
 }
 
-/// Handlers come in groups with a matcher, which is for tools only.
+/// Returns a group of handlers with a matcher, which is for tools only.
 fn group(kind: Kind, handler: &Value) -> Value {
     match kind {
         Kind::BeforeTool | Kind::AfterTool | Kind::ToolFailed => {
@@ -301,7 +300,7 @@ fn group(kind: Kind, handler: &Value) -> Value {
     }
 }
 
-/// The command as words; there is always a first one.
+/// Returns the command as words; the first one always exists.
 fn words(agent: Agent, program: &Program) -> Vec<String> {
     let forced = if program.forced {
         FORCE.as_slice()
@@ -321,7 +320,7 @@ fn words(agent: Agent, program: &Program) -> Vec<String> {
     words
 }
 
-/// The same as a line for a shell.
+/// Returns the command as a line for a shell.
 #[must_use]
 pub fn command_line(agent: Agent, program: &Program) -> String {
     let words: Vec<String> = words(agent, program)
@@ -331,13 +330,13 @@ pub fn command_line(agent: Agent, program: &Program) -> String {
     words.join(" ")
 }
 
-/// Whether a handler starts our hook for this agent, from whatever path.
+/// Returns `true` if a handler starts our hook for this agent, from any path.
 #[must_use]
 pub fn is_ours(agent: Agent, handler: &Value) -> bool {
     started(agent, handler).is_some()
 }
 
-/// What a handler of ours starts, and which program that is.
+/// Returns the command of our handler, and its program.
 #[must_use]
 pub fn started(agent: Agent, handler: &Value) -> Option<(Start, PathBuf)> {
     let command = handler
@@ -363,14 +362,14 @@ pub fn started(agent: Agent, handler: &Value) -> Option<(Start, PathBuf)> {
     let program = Path::new(words.first()?);
     let hook = words.get(1).is_some_and(|word| word == "hook");
     let named = words.get(2).is_some_and(|word| word == agent.name());
-    // `roleos-0.2` and `roleos.exe` are ours as well: `init` writes whatever name it was started by.
+    // `roleos-0.2` and `roleos.exe` are ours as well: `init` writes the name by which it was started.
     let roleos = program
         .file_name()
         .is_some_and(|name| name.to_string_lossy().starts_with("roleos"));
     (roleos && hook && named).then(|| (start, program.to_owned()))
 }
 
-/// Every entry of ours among those of the settings.
+/// Finds our entries among those of the settings.
 #[must_use]
 pub fn found(agent: Agent, entries: &[(String, Value)]) -> Vec<Found> {
     let mut all = Vec::new();
@@ -390,7 +389,7 @@ pub fn found(agent: Agent, entries: &[(String, Value)]) -> Vec<Found> {
     all
 }
 
-/// The agents of which something lies in the repository.
+/// Returns the agents that have files in the repository.
 #[must_use]
 pub fn used_here(root: &Path) -> Vec<Agent> {
     let traces: [(Agent, &[&str]); 5] = [

@@ -1,4 +1,4 @@
-//! One agent's settings: put our entries in, or take them out, as texts.
+//! Adds our entries to one agent's settings, or removes them, as text.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::{Change, InstallError, Mode, merge};
 use base::insertion::{self, Insertion};
 use base::installed::{Installed, read_text};
 
-/// Codex reads this file as well; hooks that stand there get company there.
+/// Codex reads this file as well; if it has hooks, ours are added there.
 const CODEX_CONFIG: &str = ".codex/config.toml";
 
 /// Returns the hooks in a TOML file by event.
@@ -29,10 +29,9 @@ pub(crate) fn toml_entries(text: &str) -> Result<Vec<(String, Value)>, toml::de:
     Ok(entries)
 }
 
-/// Where one agent's hooks stand.
+/// The file with one agent's hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Whose.
     pub agent: Agent,
     /// The file.
     pub path: PathBuf,
@@ -40,10 +39,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The file that holds this agent's hooks, or would.
+    /// Finds the file for this agent's hooks.
     ///
     /// # Errors
-    /// A file that has to be looked into cannot be read.
+    /// A file that has to be checked cannot be read.
     pub fn of(agent: Agent, root: &Path) -> Result<Self, InstallError> {
         let path = root.join(registration::file(agent));
         let json = Self {
@@ -60,12 +59,12 @@ impl Settings {
             is_toml: true,
         };
         let text = read_text(&toml.path)?.unwrap_or_default();
-        // A file that cannot be understood may hold hooks; it is then refused with its place.
+        // An unparsable file may hold hooks; it is then refused with its position.
         let has_hooks = text.contains("hooks") && !toml.entries(&text)?.is_empty();
         Ok(if has_hooks { toml } else { json })
     }
 
-    /// A file of the whole machine.
+    /// Returns a settings file of the whole machine.
     #[must_use]
     pub fn at(agent: Agent, path: PathBuf) -> Self {
         Self {
@@ -75,10 +74,10 @@ impl Settings {
         }
     }
 
-    /// The entries of the file by event, those of others included.
+    /// Parses the entries of the file by event, including those of others.
     ///
     /// # Errors
-    /// The text cannot be understood.
+    /// The text cannot be parsed.
     pub fn entries(&self, text: &str) -> Result<Vec<(String, Value)>, InstallError> {
         if !self.is_toml {
             let dialect = registration::dialect(self.agent);
@@ -87,10 +86,10 @@ impl Settings {
         toml_entries(text).map_err(|error| self.refuse(&error))
     }
 
-    /// The change that leaves exactly the wanted entries of ours; `None` when they stand there already.
+    /// Returns the change after which the file holds exactly our wanted entries; `None` if it does already.
     ///
     /// # Errors
-    /// The file cannot be read or understood.
+    /// The file cannot be read or parsed.
     pub fn install(
         &self,
         program: &Program,
@@ -115,7 +114,7 @@ impl Settings {
         if complete {
             return Ok(None);
         }
-        // Older entries of ours are replaced, not doubled. What holds none stays as it is.
+        // Our older entries are replaced, not doubled. A file without any stays as it is.
         let clean = if present.is_empty() && !self.has_our_variable(&now) {
             before.clone()
         } else {
@@ -136,10 +135,10 @@ impl Settings {
         Ok(Some(self.change(before, Some(after))))
     }
 
-    /// The change that takes our entries out; `None` when there are none.
+    /// Returns the change that removes our entries; `None` if there are none.
     ///
     /// # Errors
-    /// The file cannot be read or understood.
+    /// The file cannot be read or parsed.
     pub fn uninstall(&self, record: &mut Installed) -> Result<Option<Change>, InstallError> {
         let Some(before) = read_text(&self.path)? else {
             record.forget(&self.path);
@@ -153,7 +152,7 @@ impl Settings {
         Ok(Some(self.change(Some(before), after)))
     }
 
-    /// The text without our entries: exactly the old one when nobody else changed it. `None`: no file.
+    /// Returns the text without our entries: exactly the old one if no other program changed it. `None` means no file.
     fn without(&self, now: &str, record: &Installed) -> Result<Option<String>, InstallError> {
         if let Some(before) = record.before(&self.path, now) {
             return Ok(before);
@@ -174,7 +173,7 @@ impl Settings {
         Ok((!(made && is_blank)).then_some(after))
     }
 
-    /// The variables in the settings.
+    /// Returns the variables in the settings.
     fn variables(&self, text: &str) -> serde_json::Map<String, Value> {
         let dialect = registration::dialect(self.agent);
         let set = (!self.is_toml)
@@ -186,7 +185,7 @@ impl Settings {
         }
     }
 
-    /// Whether every variable that is wanted is there; another's value counts.
+    /// Returns `true` if every wanted variable is set; a foreign value counts.
     fn has_variables(&self, text: &str, wanted: &merge::Wanted) -> bool {
         let set = self.variables(text);
         let holds = |key: &str, value: &Value| {
@@ -205,7 +204,7 @@ impl Settings {
             .any(|(key, value)| registration::is_our_variable(key, value))
     }
 
-    /// Says so when another program stands in front of the agent's commands.
+    /// Returns a note if the agent's commands have a foreign prefix.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -221,7 +220,7 @@ impl Settings {
         }))
     }
 
-    /// Returns the program that the agent puts in front of its commands, if it is another's.
+    /// Returns the program that the agent puts in front of its commands, if it is not ours.
     #[must_use]
     pub fn foreign_prefix(&self, text: &str) -> Option<String> {
         let set = self.variables(text);
@@ -230,7 +229,7 @@ impl Settings {
         (!ours).then(|| value.as_str().unwrap_or_default().to_owned())
     }
 
-    /// Returns the program of ours that the agent puts in front of its commands.
+    /// Returns our program that the agent puts in front of its commands.
     #[must_use]
     pub fn own_prefix(&self, text: &str) -> Option<PathBuf> {
         let set = self.variables(text);
@@ -239,7 +238,7 @@ impl Settings {
         ours.then(|| PathBuf::from(value.as_str().unwrap_or_default()))
     }
 
-    /// Whether nothing is left but what we put there with the first entry.
+    /// Returns `true` if only the content that we added with the first entry is left.
     fn is_blank(&self, text: &str) -> bool {
         let parsed: Value = serde_json::from_str(text).unwrap_or_default();
         let left = parsed.as_object();
@@ -257,7 +256,8 @@ impl Settings {
         }
     }
 
-    /// Tables at the end of the file. They can stand there unless the hooks are written on one line.
+    /// Returns the insertion of tables at the end of the file, where they can stand unless the hooks are written on one
+    /// line.
     fn toml_insertions(
         &self,
         text: &str,

@@ -13,14 +13,14 @@ use base::workspace::Workspace;
 
 use super::{Change, InstallError, Mode};
 
-/// What is meant for others.
+/// Note about the files to share.
 pub(super) const TO_COMMIT: &str = "commit `.role-os/config.toml`, `.role-os/.gitignore`, `.claude/role-os/tool-contracts.json` and \
      `.claude/role-os/.gitignore`; git ignores grants, journals, approvals, state and keys";
 
-/// The starter files that are missing or do not switch the gate on yet.
+/// Plans the starter files that are missing or do not switch the gate on yet.
 ///
 /// # Errors
-/// A file cannot be read, or the settings are no TOML.
+/// A file cannot be read, or the settings are not TOML.
 pub fn files(workspace: &Workspace) -> Result<Vec<Change>, InstallError> {
     let mut changes: Vec<Change> = config(workspace)?.into_iter().collect();
     let contracts = workspace.contracts_path();
@@ -39,7 +39,7 @@ pub fn files(workspace: &Workspace) -> Result<Vec<Change>, InstallError> {
     Ok(changes)
 }
 
-/// Plans the schema beside the settings, whose first line names it for editors; `None` when it is the present one.
+/// Plans the schema beside the settings, whose first line names it for editors; `None` if it is up to date.
 fn schema(workspace: &Workspace) -> Result<Option<Change>, FileError> {
     let path = workspace.role_os_dir().join("config.schema.json");
     let old = read_text(&path)?;
@@ -52,7 +52,7 @@ fn schema(workspace: &Workspace) -> Result<Option<Change>, FileError> {
     }))
 }
 
-/// The list of ignored files with all of `wanted`; `None` when it has them.
+/// Plans the list of ignored files with all of `wanted`; `None` if it has them.
 fn ignore_list(path: PathBuf, wanted: &str) -> Result<Option<Change>, FileError> {
     let what = "what git passes over";
     let Some(old) = read_text(&path)? else {
@@ -85,7 +85,7 @@ fn new(path: PathBuf, text: &str, what: &str) -> Change {
     }
 }
 
-/// Everything in an existing file stays as it is, but for the one key.
+/// Plans the settings. An existing file keeps everything but the one key.
 fn config(workspace: &Workspace) -> Result<Option<Change>, InstallError> {
     let path = workspace.config_path();
     let what = "settings; they switch the capability gate on";
@@ -105,7 +105,7 @@ fn config(workspace: &Workspace) -> Result<Option<Change>, InstallError> {
     }))
 }
 
-/// The text with `capability_gate = true`; `None` when it says so already.
+/// Returns the text with `capability_gate = true`; `None` if it is set already.
 fn with_gate_on(text: &str) -> Result<Option<String>, String> {
     let mut document: DocumentMut = text
         .parse()

@@ -1,4 +1,4 @@
-//! Whether what stands in an agent's settings makes it call our hook before every tool, wait for it, and believe it.
+//! Checks that an agent's settings make it call our hook before every tool, wait for it, and obey it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::agents::Agent;
 use base::environment;
 use base::installed::read_text;
 
-/// Our handler in an entry of the settings.
+/// Returns our handler in an entry of the settings.
 pub fn our_handler(agent: Agent, group: &Value) -> Option<&Value> {
     let inner = group.get("hooks").and_then(Value::as_array);
     let handlers = inner.map_or_else(|| std::slice::from_ref(group), Vec::as_slice);
@@ -19,7 +19,7 @@ pub fn our_handler(agent: Agent, group: &Value) -> Option<&Value> {
         .find(|handler| registration::is_ours(agent, handler))
 }
 
-/// What is wrong with the entry before a tool call.
+/// Returns the weaknesses of the entry before a tool call.
 pub fn weaknesses(agent: Agent, group: &Value, handler: &Value) -> Vec<String> {
     let mut found = blind_spots(group, handler);
     let closed = match agent {
@@ -39,7 +39,7 @@ pub fn weaknesses(agent: Agent, group: &Value, handler: &Value) -> Vec<String> {
     found
 }
 
-/// Why calls would pass without an answer of a hook that works.
+/// Returns the reasons why calls would pass without an answer of a working hook.
 fn blind_spots(group: &Value, handler: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let matcher = group.get("matcher").and_then(Value::as_str);
@@ -63,14 +63,14 @@ fn blind_spots(group: &Value, handler: &Value) -> Vec<String> {
     found
 }
 
-/// The settings of Claude Code that can be seen from a workspace and written by its user.
+/// Lists the settings of Claude Code that are visible from a workspace and writable by its user.
 fn claude_settings(root: &Path) -> Vec<PathBuf> {
     let own = ["settings.local.json", "settings.json"].map(|name| root.join(".claude").join(name));
     let home = environment::home().map(|home| home.join(".claude/settings.json"));
     own.into_iter().chain(home).collect()
 }
 
-/// The settings of Claude Code that switch all hooks off, if one does.
+/// Returns the settings of Claude Code that switch all hooks off, if there are any.
 pub fn switched_off(root: &Path) -> Option<PathBuf> {
     claude_settings(root).into_iter().find(|path| {
         let text = read_text(path).ok().flatten().unwrap_or_default();
@@ -79,7 +79,7 @@ pub fn switched_off(root: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Whether our hook stands in the settings of Claude Code that we can see, for every tool, and hooks are not switched off
+/// Returns `true` if our hook is in the visible settings of Claude Code, for every tool, and hooks are not switched off
 /// there.
 pub(crate) fn is_wired(root: &Path) -> bool {
     let agent = Agent::Claude;

@@ -1,6 +1,6 @@
-//! `init --system`: program, settings and public key that belong to root, so that the agent's user cannot change them.
+//! `init --system`: program, settings and public key owned by root, so that the agent's user cannot change them.
 //!
-//! All paths lie below a prefix, which is `/` outside of tests.
+//! All paths are below a prefix, which is `/` outside of tests.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -19,18 +19,18 @@ use super::settings::Settings;
 use super::{Change, InstallError, Mode, Plan};
 use base::installed::{Installed, read_text};
 
-/// Where the program goes.
+/// Installed path of the program.
 const PROGRAM: &str = "usr/local/bin/roleos";
-/// No program of ours is larger.
+/// Largest program that is copied.
 const MAX_PROGRAM: u64 = 1 << 30;
 
-/// Settings of the whole machine, which the agent's user cannot change and the agent does not ask about.
+/// Settings of the whole machine, which the agent's user cannot change and the agent applies without a question.
 const MANAGED: [(Agent, &str); 2] = [
     (Agent::Claude, "etc/claude-code/managed-settings.json"),
     (Agent::Codex, "etc/codex/hooks.json"),
 ];
 
-/// The machine, or a directory that stands for it in tests.
+/// The machine, or a directory that replaces it in tests.
 #[derive(Clone, Debug)]
 pub struct Machine {
     prefix: PathBuf,
@@ -38,10 +38,10 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The real one.
+    /// Returns the real machine.
     ///
     /// # Errors
-    /// We are not root.
+    /// The process is not run by root.
     pub fn real() -> Result<Self, InstallError> {
         if !geteuid().is_root() {
             return Err(InstallError::NotRoot);
@@ -52,7 +52,7 @@ impl Machine {
         })
     }
 
-    /// A directory in which everything is tried out, owned by whoever owns it.
+    /// Returns a directory as the machine, with its owner in place of root.
     ///
     /// # Errors
     /// There is no such directory.
@@ -63,13 +63,13 @@ impl Machine {
         Ok(Self { prefix, owner })
     }
 
-    /// Where the program is, once it is installed.
+    /// Returns the path of the installed program.
     #[must_use]
     pub fn program(&self) -> PathBuf {
         self.prefix.join(PROGRAM)
     }
 
-    /// Where the public key is; the private half lies beside it, for root alone.
+    /// Returns the path of the public key; the private half lies beside it, for root alone.
     #[must_use]
     pub fn public_key(&self) -> PathBuf {
         self.key_directory().join(PUBLIC_FILE)
@@ -80,7 +80,7 @@ impl Machine {
         self.prefix.join(directory)
     }
 
-    /// The agents whose managed settings hold our hook.
+    /// Returns the agents whose managed settings hold our hook.
     #[must_use]
     pub fn installed(&self) -> Vec<Agent> {
         let holds = |settings: &Settings| {
@@ -92,17 +92,17 @@ impl Machine {
         found.map(|settings| settings.agent).collect()
     }
 
-    /// The managed settings of each agent that has any.
+    /// Returns the managed settings of each agent that has any.
     #[must_use]
     pub fn settings(&self) -> Vec<Settings> {
         let at = |(agent, path): &(Agent, &str)| Settings::at(*agent, self.prefix.join(path));
         MANAGED.iter().map(at).collect()
     }
 
-    /// What installs the machine's level for this workspace, from the program that runs now.
+    /// Plans the installation on the machine for this workspace, from the running program.
     ///
     /// # Errors
-    /// A file cannot be read or understood, or others could replace what is installed.
+    /// A file cannot be read or parsed, or other users could replace the installed files.
     pub fn plan(&self, workspace: &Workspace, running: &Path) -> Result<Plan, InstallError> {
         let mut plan = Plan::default();
         let target = self.program();
@@ -119,11 +119,11 @@ impl Machine {
         let program = Program {
             path: target,
             root: workspace.root().to_owned(),
-            // Many users share these settings, each with a store of their own.
+            // Many users share these settings, each with a separate store.
             state: None,
             forced: true,
         };
-        // The machine's files have no record in a workspace: entries of ours are found by what they say.
+        // A workspace has no record of the machine's files: our entries are found by their content.
         let mut record = Installed::default();
         for settings in self.settings() {
             plan.changes
@@ -141,7 +141,7 @@ impl Machine {
         Ok(plan)
     }
 
-    /// The same hook twice would judge, count and use up an approval twice: the workspace's own entries go.
+    /// Removes the workspace's own entries: the same hook twice would decide, count and use up an approval twice.
     fn local_removal(&self, workspace: &Workspace) -> Result<Vec<Change>, InstallError> {
         let mut record = Installed::read(workspace);
         let mut changes = Vec::new();
@@ -153,10 +153,10 @@ impl Machine {
         Ok(changes)
     }
 
-    /// What takes the machine's level out. The program and the public key stay: other things may rely on them.
+    /// Plans the removal from the machine. The program and the public key stay: other files may rely on them.
     ///
     /// # Errors
-    /// A file cannot be read or understood.
+    /// A file cannot be read or parsed.
     pub fn plan_removal(&self) -> Result<Plan, InstallError> {
         let mut plan = Plan::default();
         let mut record = Installed::default();
@@ -171,10 +171,10 @@ impl Machine {
         Ok(plan)
     }
 
-    /// Carries a plan out, after a look at who could change the places it goes to.
+    /// Executes a plan, after checking the owners of its target directories.
     ///
     /// # Errors
-    /// A place belongs to somebody else, or a file cannot be written.
+    /// A directory belongs to another user, or a file cannot be written.
     pub fn carry_out(&self, workspace: &Workspace, plan: &Plan) -> Result<(), InstallError> {
         let is_machine = |change: &&Change| !change.path.starts_with(workspace.root());
         for change in plan.changes.iter().filter(is_machine) {
@@ -195,7 +195,7 @@ impl Machine {
         Ok(())
     }
 
-    /// A directory that others than the owner can write to lets them replace what is in it.
+    /// Refuses a directory that other users can write to, as they could replace its content.
     fn check_owned(&self, directory: &Path) -> Result<(), InstallError> {
         let existing = directory.ancestors().filter(|folder| folder.exists());
         for folder in existing.take_while(|folder| folder.starts_with(&self.prefix)) {
@@ -217,7 +217,7 @@ impl Machine {
     }
 }
 
-/// Returns the change that puts a copy of a program at `target`; none where it is there.
+/// Returns the change that puts a copy of a program at `target`; `None` if it is there already.
 fn copy(program: &Path, target: &Path) -> Result<Option<Change>, InstallError> {
     let bytes = files::read(program, MAX_PROGRAM)?;
     let before = target.exists().then(|| files::read(target, MAX_PROGRAM));

@@ -1,6 +1,6 @@
-//! Words of a shell's command line that we write ourselves: quoted on the way out, split on the way back.
+//! Quotes and splits the words of shell command lines that we write ourselves.
 
-/// The word so that a POSIX shell takes it for one word and nothing else.
+/// Quotes a word so that a POSIX shell reads it as one literal word.
 #[must_use]
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:@,".contains(&byte);
@@ -10,8 +10,8 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The words of a line, blanks between them, single quotes and backslashes understood; `None` when it holds more than
-/// that, which no line of ours does.
+/// Splits a line at blanks, with single quotes and backslashes; `None` if it has other syntax, which our lines never
+/// have.
 pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

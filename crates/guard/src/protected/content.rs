@@ -1,4 +1,4 @@
-//! Reads what stands at a protected path, and notices cheaply that nothing changed there.
+//! Reads the content of a protected path, and detects cheaply that nothing changed there.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -14,7 +14,7 @@ pub(super) const MAX_FILE: u64 = 1024 * 1024;
 /// A change within this time after the last one may leave the same times, so the facts of a fresh file prove nothing.
 const SETTLED_NS: i128 = 2_000_000_000;
 
-/// What stands at a path.
+/// The content of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Content {
@@ -22,14 +22,13 @@ pub(super) enum Content {
     Absent,
     /// A regular file.
     File {
-        /// SHA-256 of its bytes, as hexadecimal text.
+        /// SHA-256 of its bytes, in hexadecimal digits.
         sha256: String,
         /// Its permissions.
         mode: u32,
     },
     /// A symbolic link to this path.
     Link(String),
-    /// A folder.
     Folder,
     /// A device, a pipe, or a file that is too long or cannot be read.
     Other,
@@ -64,18 +63,18 @@ impl Content {
     }
 }
 
-/// One look at a path.
+/// Result of reading a path.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) content: Content,
-    /// The bytes of a file.
+    /// The bytes, if it is a file.
     pub(super) bytes: Option<Vec<u8>>,
     /// Facts by which the same content is recognised without reading it; `None` while they prove nothing.
     pub(super) facts: Option<String>,
 }
 
 impl Seen {
-    /// Reads what stands at `path`.
+    /// Reads the content of `path`.
     pub(super) fn at(path: &Path, now_ns: u64) -> Self {
         let Ok(metadata) = fs::symlink_metadata(path) else {
             return Self::of(Content::Absent, None, Some(ABSENT.to_owned()));
@@ -111,7 +110,7 @@ impl Seen {
     }
 }
 
-/// The facts of a path where nothing is.
+/// Facts of a path without content.
 const ABSENT: &str = "absent";
 
 /// Returns the facts of a path, without reading a file.
@@ -122,7 +121,7 @@ pub(super) fn facts_at(path: &Path, now_ns: u64) -> Option<String> {
     }
 }
 
-/// Device, inode, size, permissions and both times: of a file that was changed or replaced, at least one differs.
+/// Returns device, inode, size, permissions and both times: at least one differs after a change or replacement.
 fn facts(metadata: &Metadata, now_ns: u64) -> Option<String> {
     let nanoseconds =
         |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);

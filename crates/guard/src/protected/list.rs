@@ -1,6 +1,6 @@
 //! Names the protected files: the settings of agents, our own rules and keys, git's hook, the record in the trust store.
 //!
-//! Every path is fixed or was found when a session began, so that a look is a few calls of `stat`.
+//! Every path is fixed or was found when a session began, so that a check is a few calls of `stat`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use base::trust;
 use base::workspace::Workspace;
 use evidence::ledger;
 
-/// Names in one folder that are looked at.
+/// Most names in one folder that are read.
 const MAX_NAMES: usize = 1024;
 
-/// What kind of thing a path is.
+/// Kind of a protected path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
@@ -27,21 +27,21 @@ pub(super) enum Kind {
     Folder,
     /// A folder whose files, and those of the folders in it, are protected as well.
     Listed,
-    /// A file that our own commands change at any time, such as the ledger: one that is gone is put back.
+    /// A file that our own commands change at any time, such as the ledger: a missing one is restored.
     Kept,
-    /// Settings in which an agent's hooks stand, or can be switched off.
+    /// Settings that contain an agent's hooks, or can switch them off.
     Settings(Agent),
-    /// Any other file of ours or of an agent.
+    /// Any other file of Role OS or of an agent.
     Plain,
     /// The `pre-push` hook, which a person may let an agent change.
     GitHook,
     /// A file that names the directory from which git takes settings and hooks, which a person may let an agent change.
     GitPointer,
-    /// git's configuration, of which only where hooks come from is protected.
+    /// git's configuration, of which only the location of hooks is protected.
     GitConfig,
 }
 
-/// One protected path. No link below `base` is followed when it is put back.
+/// One protected path. Restoring it follows no link below `base`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) base: PathBuf,
@@ -55,7 +55,7 @@ const GEMINI: Kind = Kind::Settings(Agent::Gemini);
 const CURSOR: Kind = Kind::Settings(Agent::Cursor);
 const COPILOT: Kind = Kind::Settings(Agent::Copilot);
 
-/// In the workspace, folders before what lies in them.
+/// Paths in the workspace, folders before their content.
 const IN_WORKSPACE: &[(&str, Kind)] = &[
     (".claude", Kind::Folder),
     (".claude/settings.json", CLAUDE),
@@ -101,7 +101,7 @@ const IN_WORKSPACE: &[(&str, Kind)] = &[
     (".github/hooks/role-os.json", COPILOT),
 ];
 
-/// In the user's home directory.
+/// Paths in the user's home directory.
 const AT_HOME: &[(&str, Kind)] = &[
     (".claude", Kind::Folder),
     (".claude/settings.json", CLAUDE),
@@ -142,8 +142,7 @@ pub(super) fn fixed(workspace: &Workspace, environment: &Environment) -> Vec<Ite
     items
 }
 
-/// Returns the paths that depend on the repository and its settings. Looking for them costs more than a look at the
-/// files.
+/// Returns the paths that depend on the repository and its settings. The search costs more than a check of the files.
 pub(super) fn searched(workspace: &Workspace) -> Vec<Item> {
     let mut items = Vec::new();
     if let (Some(state), Some(name)) = (
@@ -162,7 +161,7 @@ pub(super) fn searched(workspace: &Workspace) -> Vec<Item> {
     let own = location.git_dir.join("config.worktree");
     items.push(Item::alone(own, Kind::GitConfig));
     let pointers = ["commondir", "gitdir"].map(|name| location.git_dir.join(name));
-    // In a linked worktree and in a submodule `.git` is such a file itself.
+    // In a linked worktree and in a submodule, `.git` is such a file itself.
     let entry = Some(location.top.join(".git")).filter(|entry| !entry.is_dir());
     let pointers = pointers.into_iter().chain(entry);
     items.extend(pointers.map(|path| Item::alone(path, Kind::GitPointer)));
@@ -188,7 +187,7 @@ fn hooks_path(config: &str) -> Option<PathBuf> {
 }
 
 impl Item {
-    /// Returns a path below a folder, of which missing parts are made again.
+    /// Returns a path below a folder; missing parts are recreated.
     pub(super) fn below(base: &Path, path: PathBuf, kind: Kind) -> Self {
         Self {
             base: base.to_owned(),
@@ -197,7 +196,7 @@ impl Item {
         }
     }
 
-    /// Returns a path whose folder is taken as it is.
+    /// Returns a path whose folder is used as it is.
     pub(super) fn alone(path: PathBuf, kind: Kind) -> Self {
         Self {
             base: files::parent(&path).to_owned(),
@@ -206,7 +205,7 @@ impl Item {
         }
     }
 
-    /// Returns what lies in a listed folder; names with a dot in front are locks and files that are being written.
+    /// Returns the content of a listed folder; names with a dot in front are locks and unfinished files.
     pub(super) fn listed(&self) -> Vec<Self> {
         let Ok(entries) = fs::read_dir(&self.path) else {
             return Vec::new();

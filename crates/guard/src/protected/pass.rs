@@ -1,4 +1,4 @@
-//! One comparison of all protected files with how they were, and what follows from it.
+//! One comparison of all protected files with their recorded state, and its consequences.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::{Protected, RECENT_NS, key, restore};
 use base::clock;
 use evidence::journal::record::RestoredFile;
 
-/// More files in folders are not looked at.
+/// Most files in folders that are checked.
 const MAX_LISTED: usize = 4096;
 
 /// One pass over all files, under the lock.
@@ -20,7 +20,7 @@ pub(super) struct Pass<'a> {
     pub(super) protected: &'a Protected<'a>,
     pub(super) store: &'a Store,
     pub(super) calls: Vec<Running>,
-    /// Nothing is known yet, so everything is taken as it is.
+    /// Set if nothing is recorded yet, so that everything is accepted as it is.
     pub(super) is_first: bool,
     pub(super) session: &'a str,
     pub(super) record: Record,
@@ -64,8 +64,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Looks at what lies in a folder whose files are protected. `was_known`: the folder was looked at before, so that
-    /// what is not in the record is new.
+    /// Checks the content of a folder whose files are protected. `was_known` is set if the folder was checked before,
+    /// so that files missing in the record are new.
     fn listed(
         &mut self,
         folder: &Item,
@@ -84,14 +84,14 @@ impl Pass<'_> {
             if !done.insert(item.path.clone()) {
                 continue;
             }
-            // A folder comes and goes with what lies in it.
+            // A folder comes and goes with its content.
             let is_new = was_known && item.kind != Kind::Listed;
             self.item(&item, Some(is_new));
             self.listed(&item, was_known, done, left);
         }
     }
 
-    /// Looks at the refs of the snapshots.
+    /// Checks the refs of the snapshots.
     pub(super) fn refs(&mut self, begins: bool) {
         let (root, now_ns) = (self.protected.workspace.root(), self.protected.now_ns);
         let known = std::mem::take(&mut self.record.refs);
@@ -121,7 +121,8 @@ impl Pass<'_> {
         self.record.refs = if has_failed { known } else { read() };
     }
 
-    /// Looks at one path. `found`: it is not one of the fixed ones; and whether it would have been in the record.
+    /// Checks one path. `found` is set for a path that is not fixed; its value is `true` if the record would contain
+    /// it.
     fn item(&mut self, item: &Item, found: Option<bool>) {
         let now_ns = self.protected.now_ns;
         let name = key(&item.path);
@@ -149,7 +150,7 @@ impl Pass<'_> {
     fn decide(&self, item: &Item, before: &Content, seen: &Seen) -> Outcome {
         let since = self.calls.iter().map(|call| call.at_ns).min();
         let since = since.unwrap_or_else(|| self.protected.now_ns.saturating_sub(RECENT_NS));
-        // What we write is content: a change of permissions alone was not announced.
+        // We write content: a change of permissions alone was not announced.
         let is_written = before.sha256().is_none() || before.sha256() != seen.content.sha256();
         if is_written && self.store.is_announced(&item.path, &seen.content, since) {
             return Outcome::Keep;
@@ -174,12 +175,12 @@ impl Pass<'_> {
         }
     }
 
-    /// Takes what stands there as what should stand there.
+    /// Records the current content as the wanted one.
     fn adopt(&mut self, item: &Item, found: bool, seen: Seen) {
         if let Some(bytes) = &seen.bytes
             && self.store.keep(bytes).is_err()
         {
-            // Without a copy nothing could be put back, so the next look tries again.
+            // Without a copy, nothing could be restored, so the next check tries again.
             return;
         }
         if let (Content::Link(_), Kind::Settings(_) | Kind::Plain) = (&seen.content, item.kind)

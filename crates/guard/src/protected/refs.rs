@@ -1,4 +1,4 @@
-//! The refs from which a session is undone: one that a call removed or moved is put back.
+//! The refs that a session's rollback needs: one that a call removed or moved is restored.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use base::files;
 use base::git::Git;
 use base::repository::Location;
 
-/// Where the refs begin.
+/// Prefix of the refs.
 const PREFIX: &str = "refs/roleos";
 /// Longest ref, and longest list of packed refs, that is read.
 const MAX_REF: u64 = 4096;
 const MAX_PACKED: u64 = 64 * 1024 * 1024;
-/// More refs are not looked at.
+/// Most refs that are read.
 const MAX_REFS: usize = 10_000;
 
-/// The refs of one repository, as they were when they were last looked at.
+/// The refs of one repository at the last check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Refs {
-    /// The directory that holds them; empty where the workspace is in no repository.
+    /// The directory that holds them; empty if the workspace is not in a repository.
     pub(super) directory: String,
     /// Facts by which the same refs are recognised without reading them.
     facts: Option<String>,
@@ -56,7 +56,7 @@ impl Refs {
             .is_none_or(|directory| self.facts.is_some() && facts(&directory, now_ns) == self.facts)
     }
 
-    /// Returns the refs that are gone or have another value in `now`, with the value that they had.
+    /// Returns the refs that are missing or differ in `now`, with their recorded values.
     pub(super) fn lost<'a>(&'a self, now: &'a Self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let differs = |(name, value): &(&String, &String)| now.values.get(*name) != Some(*value);
         let known = self.values.iter().filter(differs);
@@ -64,17 +64,17 @@ impl Refs {
     }
 }
 
-/// Gives a ref its old value back.
+/// Restores the value of a ref.
 ///
 /// # Errors
-/// Why git refuses, in words for people.
+/// git refuses; its message for people.
 pub(super) fn put_back(root: &Path, name: &str, value: &str) -> Result<(), String> {
     let git = Git::at(root).map_err(|error| error.to_string())?;
     let done = git.run(["update-ref", name, value], &[]);
     done.map(drop).map_err(|error| error.to_string())
 }
 
-/// The folders in which loose refs lie, and the list of packed ones.
+/// Returns the facts of the folders with loose refs, and of the list of packed ones.
 fn facts(directory: &Path, now_ns: u64) -> Option<String> {
     let places = [
         "packed-refs",

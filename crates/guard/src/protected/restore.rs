@@ -1,4 +1,4 @@
-//! Takes a change back: keeps what stands there, and writes what stood there. No link is followed on the way.
+//! Reverts a change: saves the current content, and writes the recorded one. Follows no link.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use base::files::{self, Action, FileError, below};
 use base::sealed_files::announce;
 use base::workspace::Workspace;
 
-/// Keeps what stands at a path, and returns where. A folder is kept by the renaming that takes it away.
+/// Saves the content of a path, and returns its location. A folder is saved by moving it away.
 pub(super) fn set_aside(store: &Store, id: &str, item: &Item, seen: &Seen) -> Option<String> {
     match (&seen.content, &seen.bytes) {
         (Content::File { .. }, Some(bytes)) => store.set_aside(id, &item.path, bytes),
@@ -20,7 +20,7 @@ pub(super) fn set_aside(store: &Store, id: &str, item: &Item, seen: &Seen) -> Op
     }
 }
 
-/// Gives a path its old content back, and returns where a folder in its place was moved.
+/// Restores the content of a path; returns the new location of a folder that was in its place.
 ///
 /// # Errors
 /// There is no copy, or the path cannot be written.
@@ -36,7 +36,7 @@ pub(super) fn put_back(
             io::Error::other("no copy is kept of a file that is this long or cannot be read");
         return Err(FileError::new(Action::Write, path, source));
     }
-    // The copy is read first: without one the present content stays.
+    // The copy is read first: without one, the present content stays.
     let copy = before.sha256().map(|hash| store.copy(hash)).transpose()?;
     let is_file = fs::symlink_metadata(path).is_ok_and(|facts| facts.is_file());
     let moved = match (&copy, is_file) {
@@ -51,7 +51,7 @@ pub(super) fn put_back(
     Ok(moved)
 }
 
-/// Writes a text in place of the present one, with its permissions.
+/// Replaces the content of a path, and keeps its permissions.
 ///
 /// # Errors
 /// The path cannot be written.
@@ -65,10 +65,10 @@ pub(super) fn mend(item: &Item, seen: &Seen, text: &str) -> Result<Option<PathBu
     Ok(None)
 }
 
-/// Gives a path the content that was taken out of it.
+/// Writes the reverted content of a path back.
 ///
 /// # Errors
-/// The content is not kept any more, or cannot be written.
+/// The content is no longer kept, or cannot be written.
 pub(super) fn take(workspace: &Workspace, undone: &Undone) -> Result<(), FileError> {
     let path = Path::new(&undone.path);
     let state = workspace.state();
@@ -83,7 +83,7 @@ pub(super) fn take(workspace: &Workspace, undone: &Undone) -> Result<(), FileErr
     below::write(files::parent(path), path, &bytes, undone.mode)
 }
 
-/// Where a path lies when a folder above it is a link that belongs there: the folders were looked at before.
+/// Resolves a path below a linked folder that is in order: the folders were checked before.
 struct RealPath {
     base: PathBuf,
     path: PathBuf,

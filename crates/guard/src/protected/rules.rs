@@ -1,4 +1,4 @@
-//! Decides what becomes of a changed file, from the texts before and after alone.
+//! Decides about a changed file, from the contents before and after alone.
 
 use serde_json::Value;
 
@@ -9,22 +9,22 @@ use crate::agents::Agent;
 use crate::install::merge::{self, Entry, Wanted};
 use crate::install::{registration, settings, strength};
 
-/// What to do with a change.
+/// Treatment of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It stays.
+    /// The change stays.
     Keep,
-    /// The file gets its old content back.
+    /// The old content is restored.
     PutBack,
-    /// The file keeps the change but for a part of it, and becomes this text.
+    /// The file keeps a part of the change, and becomes this text.
     Mend(String),
 }
 
-/// A changed path: what stood there, and what stands there now.
+/// A changed path, with its old and new content.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change<'a> {
     pub(super) kind: Kind,
-    /// The path, relative to the workspace where it lies in it.
+    /// The path, relative to the workspace if it is inside.
     pub(super) name: &'a str,
     pub(super) before: &'a Content,
     pub(super) now: &'a Content,
@@ -32,7 +32,7 @@ pub(super) struct Change<'a> {
     pub(super) text_now: &'a str,
 }
 
-/// A setting of an agent by which hooks are switched off: its place, and the value that does it.
+/// Settings of agents that switch hooks off: the place, and the value that does it.
 const SWITCHES: &[(Agent, &[&str], bool)] = &[
     (Agent::Claude, &["disableAllHooks"], true),
     (Agent::Copilot, &["disableAllHooks"], true),
@@ -42,7 +42,7 @@ const SWITCHES: &[(Agent, &[&str], bool)] = &[
     (Agent::Codex, &["features", "codex_hooks"], false),
 ];
 
-/// Decides about a change that was made while tool calls were running.
+/// Decides about a change made while tool calls were running.
 pub(super) fn during_calls(change: &Change<'_>, calls: &[Running]) -> Outcome {
     let stays = match change.kind {
         Kind::Folder | Kind::Listed => is_plain_folder(change),
@@ -57,18 +57,18 @@ pub(super) fn during_calls(change: &Change<'_>, calls: &[Running]) -> Outcome {
         return Outcome::Keep;
     }
     match calls.iter().any(|call| is_approved(change, call)) {
-        // What a person approved counts like an edit of their own: our hook stays in.
+        // An approved change counts like an edit by a person: our hook stays in.
         true => between_calls(change),
         false => Outcome::PutBack,
     }
 }
 
-/// Decides about a change that was made while no tool call was running, most likely by a person: it stays, but for what
-/// takes our hook out or switches hooks off.
+/// Decides about a change made while no tool call was running, most likely by a person: it stays, except for parts that
+/// remove our hook or switch hooks off.
 pub(super) fn between_calls(change: &Change<'_>) -> Outcome {
     match change.kind {
         Kind::Folder | Kind::Listed if matches!(change.now, Content::Link(_)) => {
-            // A linked folder of settings is the user's choice; below ours no link is followed anyway.
+            // A linked folder of settings is the user's choice; below our folders, no link is followed anyway.
             Outcome::Keep
         }
         Kind::Settings(agent) => match mended(agent, change) {
@@ -91,13 +91,13 @@ fn is_approved(change: &Change<'_>, call: &Running) -> bool {
     }
 }
 
-/// A folder may come and go; what lies in it is judged by itself.
+/// Returns `true` for a folder that appears or disappears; its content is decided by itself.
 fn is_plain_folder(change: &Change<'_>) -> bool {
     let is_plain = |content: &Content| matches!(content, Content::Folder | Content::Absent);
     is_plain(change.before) && is_plain(change.now)
 }
 
-/// Returns the lines of git's configuration that say where hooks or further configuration come from.
+/// Returns the lines of git's configuration that set the location of hooks or further configuration.
 fn sources_of_hooks(config: &str) -> Vec<String> {
     let mut in_include = false;
     let mut found = Vec::new();
@@ -114,8 +114,8 @@ fn sources_of_hooks(config: &str) -> Vec<String> {
     found
 }
 
-/// Returns `true` if the change only adds rules that allow the tool of a running call: so Claude Code writes down that its
-/// person does not want to be asked again. Such a rule changes nothing about the gate.
+/// Returns `true` if the change only adds rules that allow the tool of a running call: Claude Code records in this way
+/// that its person does not want to be asked again. Such a rule does not affect the gate.
 fn is_permission_rule(change: &Change<'_>, calls: &[Running]) -> bool {
     if !matches!(change.now, Content::File { .. }) {
         return false;
@@ -162,7 +162,7 @@ fn is_permission_rule(change: &Change<'_>, calls: &[Running]) -> bool {
     without_empty(before) == without_empty(now)
 }
 
-/// Returns `true` if a rule of Claude Code allows what this call does and no more of its tool than Claude Code offers.
+/// Returns `true` if a rule of Claude Code allows this call and no more of its tool than Claude Code offers.
 fn allows(rule: &str, call: &Running) -> bool {
     let Some((tool, rest)) = rule.split_once('(') else {
         return rule == call.tool && call.command.is_empty();
@@ -173,8 +173,8 @@ fn allows(rule: &str, call: &Running) -> bool {
     tool == call.tool && !prefix.is_empty() && !prefix.contains('*') && names_it
 }
 
-/// Returns the text with our hook in it and hooks switched on. `None`: both is so already. `Some(None)`: that takes more
-/// than an insertion.
+/// Returns the text with our hook in it and hooks switched on. `None` if both is the case already. `Some(None)` if that
+/// needs more than an insertion.
 fn mended(agent: Agent, change: &Change<'_>) -> Option<Option<String>> {
     let is_toml = merge::parse(change.text_before, merge::Dialect::Comments).is_none();
     let lost = lost_entries(agent, change);
@@ -215,7 +215,7 @@ fn mended(agent: Agent, change: &Change<'_>) -> Option<Option<String>> {
     Some(mended.ok())
 }
 
-/// Returns our entries that stood there before and do not stand there any more as they were.
+/// Returns our entries that are missing or changed.
 fn lost_entries(agent: Agent, change: &Change<'_>) -> Vec<Entry> {
     let now = our_entries(agent, change.text_now);
     let mut lost = our_entries(agent, change.text_before);

@@ -1,7 +1,7 @@
-//! What is known of the protected files of one workspace, in the user's trust store: how they were, copies of them, the
-//! calls that are running, and what was undone.
+//! The state of one workspace's protected files in the user's trust store: their recorded contents, copies of them,
+//! running calls, and reverted changes.
 //!
-//! The record carries a keyed hash, so that a file that an archive or a copy brings into the store is not believed. The
+//! The record carries a keyed hash, so that a file that an archive or a copy brings into the store is not trusted. The
 //! key lies beside it: a program of the same user can read it, as it can read everything else here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,21 +20,21 @@ use base::sealed_files::{SealedFiles, short};
 use base::second_copy::SecondCopy;
 use base::workspace::Workspace;
 
-/// How many undone changes are remembered.
+/// Most reverted changes that are stored.
 const MAX_UNDONE: usize = 50;
-/// Calls that are looked at.
+/// Most calls that are read.
 const MAX_CALLS: usize = 256;
-/// How long a call counts as running when its agent's process is not known.
+/// Time that a call counts as running if its agent's process is unknown.
 const CALL_NS: u64 = 600_000_000_000;
 
-/// How the protected files of a workspace were when they were last looked at.
+/// The protected files of a workspace at the last check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) root: String,
     pub(super) files: BTreeMap<String, Entry>,
     #[serde(default)]
     pub(super) undone: Vec<Undone>,
-    /// The gate was on, or a mode governed, when the files were last looked at.
+    /// Set if the gate was on, or a mode was in force, at the last check.
     #[serde(default)]
     pub(super) is_guarded: bool,
     /// The snapshots of sessions in the workspace's repository.
@@ -42,44 +42,43 @@ pub(super) struct Record {
     pub(super) refs: Refs,
 }
 
-/// One path.
+/// A recorded path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) content: Content,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) facts: Option<String>,
-    /// Set for paths that were found, and are not among the fixed ones.
+    /// Set for paths that were found by a search, and are not fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) found: Option<Kind>,
 }
 
-/// A change that was taken back.
+/// A reverted change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undone {
-    /// Names it.
     pub id: String,
-    /// When.
+    /// Its time.
     pub at: String,
     /// The session in which it was noticed.
     pub session: String,
     /// The file.
     pub path: String,
-    /// Where the changed content is kept; `None` where there was none, or it could not be kept.
+    /// Path of the saved content; `None` if there was none, or it could not be kept.
     pub kept: Option<String>,
     /// Its permissions.
     pub mode: u32,
-    /// Whether a later session was told.
+    /// Set if it was reported to a later session.
     pub told: bool,
 }
 
-/// A tool call that was let through and has not ended.
+/// An allowed tool call that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Running {
     pub(super) session: String,
     pub(super) tool: String,
     /// The command of a shell.
     pub(super) command: String,
-    /// The question that a person answers before it runs; empty when there is none.
+    /// The question to a person before it runs; empty if there is none.
     pub(super) question: String,
     pub(super) at_ns: u64,
     pub(super) process: Option<Process>,
@@ -92,7 +91,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the store of this workspace, made when missing. `None` where the user has no trust store.
+    /// Opens the store of this workspace, creates it if missing. Returns `None` if the user has no trust store.
     pub(super) fn open(workspace: &Workspace) -> Result<Option<Self>, FileError> {
         let sealed = SealedFiles::open(workspace)?;
         Ok(sealed.map(|sealed| Self { sealed }))
@@ -106,7 +105,7 @@ impl Store {
         }
     }
 
-    /// Returns `true` if the record is gone, and its copy will be put back by the next reader.
+    /// Returns `true` if the record is missing, and the next reader will restore its copy.
     pub(super) fn is_lost(workspace: &Workspace) -> bool {
         let Some(state) = workspace.state() else {
             return false;
@@ -130,7 +129,7 @@ impl Store {
         }
     }
 
-    /// Keeps other processes from changing the record.
+    /// Locks the record against other processes.
     pub(super) fn lock(&self) -> Result<Lock, FileError> {
         files::make_directory(&self.sealed.folder(""), Privacy::Secret)?;
         Lock::take(&self.sealed.folder(".lock"))
@@ -141,20 +140,20 @@ impl Store {
         self.sealed.unseal(&self.sealed.folder("record"))
     }
 
-    /// Puts a damaged record back from its copy. Returns `false` where that is damaged as well.
+    /// Restores a damaged record from its copy. Returns `false` if that is damaged as well.
     pub(super) fn recover(&self) -> bool {
         let record = self.sealed.folder("record");
         self.sealed.recover(&record) && self.read().is_ok()
     }
 
-    /// Returns the error of a record that has to be there and is not.
+    /// Returns the error of a missing record that must exist.
     pub(super) fn missing(&self) -> FileError {
         let why = "it is gone, although this workspace was initialised; after a look at the files `roleos trust` accepts them";
         let source = io::Error::new(io::ErrorKind::NotFound, why);
         FileError::new(Action::Read, &self.sealed.folder("record"), source)
     }
 
-    /// Writes the record, and removes copies that it does not need.
+    /// Writes the record, and removes unused copies.
     pub(super) fn write(&self, record: &mut Record) -> Result<(), FileError> {
         let surplus = record.undone.len().saturating_sub(MAX_UNDONE);
         for old in record.undone.drain(..surplus) {
@@ -178,7 +177,7 @@ impl Store {
         self.sealed.folder("copies")
     }
 
-    /// Keeps a copy of a protected file.
+    /// Stores a copy of a protected file.
     pub(super) fn keep(&self, bytes: &[u8]) -> Result<(), FileError> {
         let path = self.copies().join(hex::encode(base::digest(bytes)));
         if path.exists() {
@@ -201,7 +200,7 @@ impl Store {
         Err(FileError::new(Action::Read, &path, source))
     }
 
-    /// Keeps what stood in the place of a protected file, and returns where.
+    /// Saves the content of a changed protected file, and returns its path.
     pub(super) fn set_aside(&self, id: &str, path: &Path, bytes: &[u8]) -> Option<String> {
         let folder = self.sealed.folder("undone");
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -211,7 +210,7 @@ impl Store {
         Some(kept.to_string_lossy().into_owned())
     }
 
-    /// Notes that a call was let through. It survives the end of this process, and need not survive more.
+    /// Records that a call was allowed. The record survives this process, and need not survive more.
     pub(super) fn begin(&self, call_id: &str, call: &Running) -> Result<(), FileError> {
         let bytes = serde_json::to_vec(call).unwrap_or_default();
         let name = call_name(&call.session, call_id, &call.tool);
@@ -220,7 +219,7 @@ impl Store {
 
     /// Forgets a call that has ended.
     pub(super) fn end(&self, session: &str, call_id: &str, tool: &str) {
-        // It may never have begun.
+        // It may not have begun.
         fs::remove_file(self.calls_dir().join(call_name(session, call_id, tool))).ok();
     }
 
@@ -233,7 +232,7 @@ impl Store {
         }
     }
 
-    /// Returns the calls that are running in any session of this workspace, and forgets those whose agent is gone.
+    /// Returns the running calls of all sessions of this workspace, and forgets those whose agent is gone.
     pub(super) fn calls(&self, now_ns: u64) -> Vec<Running> {
         let mut running = Vec::new();
         for path in self.call_files() {

@@ -1,7 +1,7 @@
 //! Known programs under another name: a link to the same file, a copy of its bytes, or a copy that was changed.
 //!
-//! A program that was built anew, packed or changed throughout is not known by this; what it starts is judged all the
-//! same.
+//! A program that was rebuilt, packed or changed throughout is not recognised; programs that it starts are still
+//! decided.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use super::elf::Elf;
 use super::known::{Known, Search};
 use super::ruled_out::RuledOut;
 
-/// Folders that only the system's own tools change: there a file is what its name says.
+/// Folders that only the system's own tools change: there, a file is what its name says.
 const OF_SYSTEM: &[&str] = &[
     "/usr/bin",
     "/bin",
@@ -26,14 +26,14 @@ const OF_SYSTEM: &[&str] = &[
     "/usr/libexec",
 ];
 
-/// A script that is longer is not compared, and one that is shorter says nothing unless it is the same.
+/// Longest script that is compared.
 const MAX_SCRIPT: u64 = 1024 * 1024;
 const MIN_SCRIPT: usize = 128;
 
-/// More files than this are not remembered.
+/// Most files that are remembered.
 const MAX_SEEN: usize = 4096;
 
-/// The programs that are judged, wherever the command would find them.
+/// The programs that are recognised by their names, found on the command's search path.
 #[derive(Debug)]
 pub(super) struct Copies {
     search: Search,
@@ -41,7 +41,7 @@ pub(super) struct Copies {
     known: Option<Vec<Known>>,
     /// Read at the same time.
     ruled_out: Option<RuledOut>,
-    /// What files were found to be.
+    /// Results for files.
     seen: HashMap<FileState, Option<String>>,
 }
 
@@ -55,14 +55,14 @@ impl Copies {
         }
     }
 
-    /// Reads which files were ruled out before, ahead of the first question.
+    /// Reads the files that were ruled out before, ahead of the first query.
     pub(super) fn prepare(&mut self) {
         let search = &self.search;
         self.ruled_out.get_or_insert_with(|| search.ruled_out());
     }
 
-    /// Returns the name of the program that a file is, where it goes by another. `wanted` says which programs are judged
-    /// by their names.
+    /// Returns the name of the known program that a file is under another name. `wanted` returns `true` for programs
+    /// that are recognised by their names.
     pub(super) fn name_of(
         &mut self,
         exec: &Exec<'_>,
@@ -74,7 +74,7 @@ impl Copies {
         self.of_file(exec.state()?, exec.place(), wanted)
     }
 
-    /// The same of a file that the supervisor finds at `place`.
+    /// Does the same for a file that the supervisor finds at `place`.
     pub(super) fn name_at(
         &mut self,
         place: &Path,
@@ -92,7 +92,7 @@ impl Copies {
         if let Some(known) = self.seen.get(&state) {
             return known.clone();
         }
-        // What was changed a moment ago can change again without showing it.
+        // A recently changed file can change again without a visible difference.
         let is_fresh = state.is_fresh();
         let search = &self.search;
         let ruled_out = self.ruled_out.get_or_insert_with(|| search.ruled_out());
@@ -115,7 +115,7 @@ impl Copies {
         name
     }
 
-    /// Keeps for the next command which files were found to be none of the programs.
+    /// Stores for the next command the files that are not known programs.
     pub(super) fn keep(&mut self) {
         if let Some(ruled_out) = &mut self.ruled_out {
             ruled_out.keep();
@@ -123,10 +123,10 @@ impl Copies {
     }
 }
 
-/// Whether a file lies in a folder that only the system's own tools change.
+/// Returns `true` if a file is in a folder that only the system's own tools change.
 pub(crate) fn is_of_system(file: &Path) -> bool {
     let folder = file.parent().unwrap_or(Path::new(""));
-    // A name can lead out of the folder again.
+    // A path can lead out of the folder again.
     !file.components().any(|part| part == Component::ParentDir)
         && OF_SYSTEM.iter().any(|known| folder.starts_with(known))
 }
@@ -154,7 +154,7 @@ fn recognise(known: &[Known], file: (u64, u64), place: &Path) -> Option<String> 
     }
 }
 
-/// The bytes of a script.
+/// Returns the bytes of a script.
 fn script(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(path).ok()?;
@@ -162,7 +162,7 @@ fn script(path: &Path) -> Option<Vec<u8>> {
     (!bytes.is_empty()).then_some(bytes)
 }
 
-/// Whether a script is a known one, with something behind it or not.
+/// Returns `true` if a script is a known one, with or without appended text.
 fn begins(bytes: &[u8], known: &[u8]) -> bool {
     match known.len() < MIN_SCRIPT {
         true => bytes.trim_ascii_end() == known.trim_ascii_end(),
@@ -170,7 +170,7 @@ fn begins(bytes: &[u8], known: &[u8]) -> bool {
     }
 }
 
-/// Whether two small programs, of which too little can be sampled, are the same.
+/// Returns `true` if two small programs, which have too few samples, are equal.
 fn same(one: &Path, other: &Path) -> bool {
     let size = |path: &Path| fs::metadata(path).ok().map(|facts| facts.len());
     size(one) == size(other)
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// A file that is written anew in its place is looked at anew.
+    /// A rewritten file is checked again.
     #[test]
     fn what_a_file_was_does_not_count_for_what_it_is() {
         let place = tempfile::tempdir().unwrap();

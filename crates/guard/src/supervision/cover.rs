@@ -1,37 +1,37 @@
-//! One act that is several executions is judged once: what belongs to an act that was let through is covered by it.
+//! One act that is several executions is decided once: executions that belong to an allowed act are covered by it.
 //!
-//! Narrowly: the same process with the same words (a script and its interpreter), and what the acting process itself
-//! starts next, either as a helper of git for the same place or as the same action (`pnpm publish` starts `npm publish`).
-//! A hook, a shell or any other program in between ends the cover.
+//! Narrowly: the same process with the same words (a script and its interpreter), and programs that the acting process
+//! itself starts next, either as a helper of git for the same place or as the same action (`pnpm publish` starts `npm
+//! publish`). A hook, a shell or any other program in between ends the cover.
 
 use oversight::execution::{Execution, Helper, launches};
 
 use base::liveness;
 use base::liveness::Process;
 
-/// More acts than this are not remembered; the oldest is forgotten, and its helpers are judged by themselves.
+/// Most acts that are remembered; beyond that the oldest is forgotten, and its helpers are decided by themselves.
 const MAX_COVERS: usize = 256;
 
-/// A process that performs an act which was let through.
+/// A process that performs an allowed act.
 #[derive(Clone, Debug)]
 struct Cover {
     process: Process,
     actions: Vec<String>,
-    /// The words behind the program's name.
+    /// The words after the program's name.
     words: Vec<String>,
-    /// Where to, once a helper has named it.
+    /// Destination, once a helper has named it.
     to: Option<String>,
-    /// It is a helper of git itself.
+    /// Set for a helper of git itself.
     helps: bool,
-    /// It sends nothing: only the far end belongs to it.
+    /// Set if it sends nothing: only the far end belongs to it.
     is_dry: bool,
 }
 
-/// All acts that were let through and may still go on.
+/// All allowed acts that may still be running.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Covers {
     all: Vec<Cover>,
-    /// Programs that were let through to a local socket.
+    /// Programs that were allowed to connect to a local socket.
     connected: Vec<(Process, Execution)>,
 }
 
@@ -40,7 +40,7 @@ impl Covers {
         self.all.is_empty()
     }
 
-    /// Remembers an act that may begin.
+    /// Records an act that may begin.
     pub(super) fn add(&mut self, process: u32, execution: &Execution, actions: &[String]) {
         if let Some((process, _)) = liveness::of_process(process) {
             self.put(Cover {
@@ -54,7 +54,7 @@ impl Covers {
         }
     }
 
-    /// Remembers a push that sends nothing, for which git starts the far end.
+    /// Records a push that sends nothing, for which git starts the far end.
     pub(super) fn add_dry(&mut self, process: u32, execution: &Execution) {
         if let Some((process, _)) = liveness::of_process(process) {
             self.put(Cover {
@@ -76,7 +76,7 @@ impl Covers {
         self.all.push(cover);
     }
 
-    /// Remembers that a process may connect.
+    /// Records that a process may connect.
     pub(super) fn add_connection(&mut self, id: u32, connection: Execution) {
         if let Some((process, _)) = liveness::of_process(id) {
             let one = (process, connection);
@@ -90,9 +90,9 @@ impl Covers {
         }
     }
 
-    /// Returns `true` if a connection belongs to something that was let through: to the same socket before, by this program
-    /// or by the one that has started it, because clients connect more than once and have parts; or to an act whose
-    /// program is for a daemon.
+    /// Returns `true` if a connection belongs to an allowed one: to the same socket before, by this program or by the
+    /// one that has started it, because clients connect more than once and have parts; or to an act whose program is
+    /// for a daemon.
     pub(super) fn connects(&self, id: u32, connection: &Execution) -> bool {
         let Some((process, parent)) = liveness::of_process(id) else {
             return false;
@@ -110,14 +110,14 @@ impl Covers {
             || acts.any(|one| one.process == process && one.words == rest(connection)) && launches()
     }
 
-    /// Returns `true` if an execution belongs to an act that was let through. `actions` are its own.
+    /// Returns `true` if an execution belongs to an allowed act. `actions` are those of the execution.
     pub(super) fn holds(&mut self, id: u32, execution: &Execution, actions: &[String]) -> bool {
         let Some((process, parent)) = liveness::of_process(id) else {
             return false;
         };
         let own = self.all.iter().position(|one| one.process == process);
         if let Some(cover) = own.and_then(|at| self.all.get(at)) {
-            // The interpreter of a script has the script's words behind its own.
+            // The interpreter of a script has the script's words after its own.
             let same = actions.iter().all(|action| cover.actions.contains(action));
             if same && !cover.is_dry && rest(execution).ends_with(&cover.words) {
                 return true;
@@ -160,7 +160,7 @@ impl Covers {
             };
             self.put(cover);
         } else if own.is_some() {
-            // It has become another program.
+            // The process runs another program now.
             self.all.retain(|one| one.process != process);
         }
         fits
@@ -171,7 +171,7 @@ fn rest(execution: &Execution) -> Vec<String> {
     execution.words.get(1..).unwrap_or_default().to_vec()
 }
 
-/// Whether two names lead to the same place, as far as words tell: `ssh` gets the path of an address alone.
+/// Returns `true` if two names lead to the same place, as far as their text shows: `ssh` gets only the path of a URL.
 fn ends_alike(one: &str, other: &str) -> bool {
     one.ends_with(other) || other.ends_with(one)
 }

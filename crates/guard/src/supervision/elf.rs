@@ -1,5 +1,5 @@
-//! Executable files of Linux, as far as it takes to know one again under another name: what a copy keeps when bytes are
-//! appended, sections are stripped or single places are changed.
+//! Executable files of Linux, as far as needed to recognise one under another name: features that a copy keeps when
+//! bytes are appended, sections are stripped or single places are changed.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Bounds of what is read.
+/// Limits of reading.
 const MAX_HEADERS: u16 = 64;
 const MAX_DYNAMIC: u64 = 16 * 1024;
 const MAX_NOTE: u64 = 4096;
@@ -20,11 +20,11 @@ const FILE_HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 /// Smaller parts are alike in many programs.
 const LARGE: u64 = 4096;
-/// Places that are compared: a block at each step of the addresses.
+/// Distance of the compared blocks.
 const STEP: u64 = 16 * 1024;
 const BLOCK: usize = 1024;
 const MAX_BLOCKS: usize = 256;
-/// Fewer blocks say nothing.
+/// Smallest number of blocks that prove anything.
 const MIN_BLOCKS: usize = 4;
 
 const LOAD: u32 = 1;
@@ -37,7 +37,7 @@ const SHARED: u16 = 3;
 const DT_SONAME: u64 = 14;
 const BUILD_ID: u32 = 3;
 
-/// A part of the file, as the program headers list it.
+/// A part of the file, from the program headers.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     kind: u32,
@@ -57,7 +57,7 @@ pub(super) struct Elf {
 }
 
 impl Elf {
-    /// Reads the headers; `None` when it is not such a file.
+    /// Reads the headers; `None` if it is not such a file.
     pub(super) fn open(path: &Path) -> Option<Self> {
         let file = File::open(path).ok()?;
         let mut header = [0; FILE_HEADER];
@@ -103,7 +103,7 @@ impl Elf {
         Ok(bytes)
     }
 
-    /// Returns the file that loads it.
+    /// Returns the path of its loader.
     pub(super) fn interpreter(&self) -> Option<PathBuf> {
         let segment = self.of_kind(INTERPRETER).next()?;
         let bytes = self.bytes(segment, MAX_INTERPRETER).ok()?;
@@ -111,8 +111,8 @@ impl Elf {
         Some(PathBuf::from(OsStr::from_bytes(name)))
     }
 
-    /// Returns `true` for a library that is executed as a program without another to load it: a dynamic loader. A program
-    /// that needs no loader has no name as a library.
+    /// Returns `true` for a dynamic loader: a library that is executed as a program without another loader. A static
+    /// program has no library name.
     pub(super) fn is_loader(&self) -> bool {
         let is_name = |entry: &[u8]| number64(entry, 0) == Some(DT_SONAME);
         self.is_shared
@@ -123,8 +123,8 @@ impl Elf {
             })
     }
 
-    /// Returns marks that two files share only by chance unless one was made from the other: where its large parts lie
-    /// and how long they are, where it begins, its build id.
+    /// Returns marks that two files share only by chance unless one was made from the other: position and length of
+    /// large parts, the entry point, the build id.
     pub(super) fn marks(&self) -> Vec<Mark> {
         let mut marks = vec![Mark::Place(0, self.entry, 0)];
         for segment in &self.segments {
@@ -149,7 +149,7 @@ impl Elf {
         marks
     }
 
-    /// The bytes at an address, if the file holds them.
+    /// Reads the bytes at an address, if the file holds them.
     fn at(&self, address: u64, into: &mut [u8]) -> Option<()> {
         let segment = self.of_kind(LOAD).find(|segment| {
             address >= segment.address && address - segment.address < segment.length
@@ -162,7 +162,7 @@ impl Elf {
         self.file.read_exact_at(into, offset).ok()
     }
 
-    /// Returns `true` if most of what is loaded and not written to is the same at the same addresses.
+    /// Returns `true` if most of the loaded read-only bytes are equal at the same addresses.
     pub(super) fn is_made_from(&self, original: &Self) -> bool {
         let constant = |segment: &&Segment| segment.flags & WRITABLE == 0;
         let places = original.of_kind(LOAD).filter(constant).flat_map(|segment| {
@@ -185,16 +185,16 @@ impl Elf {
     }
 }
 
-/// Something by which a file may be known again.
+/// A feature by which a file may be recognised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Mark {
     /// Kind, address and length of a part.
     Place(u32, u64, u64),
-    /// What the linker wrote.
+    /// Build id of the linker.
     Build(Vec<u8>),
 }
 
-/// The build id among notes: lengths of name and text, kind, name, text, each padded to four bytes.
+/// Finds the build id among notes: lengths of name and text, kind, name, text, each padded to four bytes.
 fn build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
     loop {
         let name = usize::try_from(number32(notes, 0)?).ok()?;
@@ -234,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    /// A program of this machine that is large enough, and another one.
+    /// Returns a program of this machine that is large enough, and another one.
     fn programs() -> (PathBuf, PathBuf) {
         let own = std::env::current_exe().unwrap();
         (own, fs::canonicalize("/bin/bash").unwrap())
@@ -325,7 +325,7 @@ mod tests {
                 assert!(!elf.is_loader() && !elf.is_made_from(&elf), "{end}");
             }
         }
-        // Parts that lie beyond every number.
+        // Parts beyond every valid offset.
         bytes[64..64 + 20 * PROGRAM_HEADER].fill(0xff);
         fs::write(&file, &bytes).unwrap();
         let elf = Elf::open(&file).unwrap();

@@ -1,5 +1,6 @@
-//! Programs that are judged by their names, wherever the command would find them, so that they are known again under
-//! others. They are listed once and kept in the user's state folder until a folder or a program changes.
+//! Programs that are recognised by their names, on the command's search path, so that copies under other names are
+//! detected. They are listed once, and the list is stored in the user's state folder until a folder or a program
+//! changes.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,53 +14,53 @@ use supervise::FileState;
 use super::elf::{Elf, Mark};
 use super::ruled_out::RuledOut;
 
-/// Where git keeps its parts, beside the folder of its program.
+/// Folders of git's parts, relative to the folder of its program.
 const PARTS_OF_GIT: [&str; 2] = ["../libexec/git-core", "../lib/git-core"];
 
-/// The folder of kept lists, and how long one may be.
+/// The folder of stored lists, and the longest list.
 const FOLDER: &str = "programs";
 const MAX_KEPT: u64 = 4 * 1024 * 1024;
 
-/// A program that is looked for.
+/// A known program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Known {
     pub(super) name: String,
     pub(super) path: PathBuf,
     /// Device and inode.
     pub(super) file: (u64, u64),
-    /// By what it may be known again; none for a script.
+    /// Features by which it may be recognised; none for a script.
     pub(super) marks: Vec<Mark>,
     state: String,
 }
 
-/// Where programs are looked for.
+/// Places in which programs are searched.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     folders: Vec<PathBuf>,
-    /// Where the list is kept.
+    /// Path of the stored list.
     kept: Option<PathBuf>,
 }
 
-/// Ends of the names of what is kept: the list, and files that are none of it.
+/// File extensions of the list, and of the files that are not known programs.
 const LIST: &str = "json";
 const RULED_OUT: &str = "others";
 
-/// A list that was kept.
+/// A stored list.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
-    /// The folders in their states; those that did not exist without one.
+    /// The folders with their states; `None` for missing ones.
     folders: Vec<(PathBuf, Option<String>)>,
     known: Vec<Known>,
 }
 
 impl Search {
-    /// Looks in these folders, and in those of git beside them.
+    /// Searches these folders, and those of git beside them.
     pub(super) fn of(folders: Vec<PathBuf>) -> Self {
         let parts = |folder: &PathBuf| PARTS_OF_GIT.map(|part| folder.join(part));
         let parts: Vec<PathBuf> = folders.iter().flat_map(parts).collect();
         let mut distinct: Vec<PathBuf> = Vec::with_capacity(folders.len() + parts.len());
         for folder in folders.into_iter().chain(parts) {
-            // Component by component would take as long as looking at them.
+            // A comparison by components would take as long as reading them.
             let is_known = |one: &PathBuf| one.as_os_str() == folder.as_os_str();
             if !distinct.iter().any(is_known) {
                 distinct.push(folder);
@@ -71,7 +72,7 @@ impl Search {
         }
     }
 
-    /// Looks along `PATH`, and keeps the list in the state folder. `names` is what else the list depends on.
+    /// Searches along `PATH`, and stores the list in the state folder. `names` are further dependencies of the list.
     pub(super) fn along(path: &OsStr, state: Option<&Path>, names: &str) -> Self {
         let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
         let folders: Vec<PathBuf> = folders.collect();
@@ -83,20 +84,20 @@ impl Search {
         }
     }
 
-    /// Reads which files are known to be none of the programs.
+    /// Reads the files that are known not to be such programs.
     pub(super) fn ruled_out(&self) -> RuledOut {
         let kept = self.kept.as_ref();
-        // Where there is no list, there is nothing beside it.
+        // Without a list, there is nothing beside it.
         let kept = kept.map(|kept| kept.with_extension(RULED_OUT));
         RuledOut::read(kept, &self.folders)
     }
 
-    /// Finds every program that is judged by its name, and the files that load them.
+    /// Finds every program that is recognised by its name, and the files that load them.
     pub(super) fn find(&self, wanted: &mut dyn FnMut(&Path) -> bool) -> Vec<Known> {
         if let Some(known) = self.read() {
             return known;
         }
-        // Before the folders are listed: a change in between must show.
+        // Before the folders are listed: a change in between must be noticed.
         let states: Vec<_> = self.folders.iter().map(|one| FileState::of(one)).collect();
         let known = self.list(wanted);
         if !states.iter().flatten().any(FileState::is_fresh) {
@@ -111,7 +112,7 @@ impl Search {
         known
     }
 
-    /// The list that was kept, if nothing has changed since.
+    /// Reads the stored list, if nothing has changed since.
     fn read(&self) -> Option<Vec<Known>> {
         let bytes = files::read(self.kept.as_ref()?, MAX_KEPT).ok()?;
         let Kept { folders, known } = serde_json::from_slice(&bytes).ok()?;
@@ -127,7 +128,8 @@ impl Search {
         holds.then_some(known)
     }
 
-    /// Keeps a list, where there is a state folder: running a command makes none. What is not kept is listed again.
+    /// Stores a list, if there is a state folder: running a command does not create one. An unstored list is made
+    /// again.
     fn write(&self, list: &Kept) {
         let bytes = serde_json::to_vec(list);
         if let (Some(path), Ok(bytes)) = (&self.kept, bytes)
@@ -170,7 +172,8 @@ impl Search {
 }
 
 impl Known {
-    /// Reads a file; `None` where it is not one, or is known. The shortest name counts: of the many of git, its own.
+    /// Reads a file; `None` if it is not a program, or is known already. The shortest name counts: of the many links of
+    /// git, its own.
     fn read(
         name: String,
         path: PathBuf,
@@ -226,7 +229,7 @@ mod tests {
         let path = std::env::join_paths([bin.as_path(), &place.path().join("none")]).unwrap();
         let search = || Search::along(&path, Some(&state), "names");
         let old = || thread::sleep(Duration::from_millis(80));
-        // What has just changed is not kept.
+        // A fresh list is not stored.
         assert_eq!(search().read(), None);
         old();
         let first = search().find(&mut wanted);
@@ -238,14 +241,14 @@ mod tests {
         assert_eq!(search().find(&mut |_| panic!("listed again")), first);
         assert_eq!(Search::along(&path, Some(&state), "others").read(), None);
 
-        // A program is written anew in its place.
+        // A program is overwritten.
         fs::copy("/bin/ls", place.path().join("real")).unwrap();
         assert_eq!(search().read(), None);
         old();
         assert_ne!(search().find(&mut wanted), first);
         assert!(search().read().is_some());
 
-        // One is added, in a folder that was there and in one that was not.
+        // A program is added, in an existing folder and in a new one.
         fs::write(bin.join("npm"), "#!/bin/sh\n").unwrap();
         assert_eq!(search().read(), None);
         old();
@@ -255,7 +258,7 @@ mod tests {
         old();
         search().find(&mut wanted);
 
-        // A damaged list is none.
+        // A damaged list does not count.
         let kept = search().kept.unwrap();
         assert!(search().read().is_some());
         fs::write(kept, "{").unwrap();

@@ -1,9 +1,10 @@
-//! Acts that the hook has let through, or that a person was asked about, and that have not begun yet: when they begin, they
-//! are not judged a second time, and no grant or approval is used twice.
+//! Acts that the hook has allowed, or that a person was asked about, and that have not begun yet: when they begin, they
+//! are not decided a second time, and no grant or approval is used twice.
 //!
-//! One list serves both seams behind the hook: a program that begins, and git's `pre-push`
-//! ([`second_seam`](crate::second_seam)). A note counts for the same act in the same command, once, and not for long. A person who said no to a question keeps
-//! the command from running, so its note is never met; the same act in another command is another matter.
+//! One list serves both checkpoints behind the hook: a program that begins, and git's `pre-push`
+//! ([`second_seam`](crate::second_seam)). A note counts for the same act in the same command, once, and not for long.
+//! If a person answers no to a question, the command does not run, so its note is never used; the same act in another
+//! command needs its own note.
 
 use std::ffi::OsStr;
 use std::io;
@@ -24,22 +25,22 @@ const MAX_FILE: u64 = 1024 * 1024;
 const MAX_NOTED: usize = 96;
 /// Agents allow a command ten minutes.
 const LIFETIME_NS: u64 = 10 * 60 * 1_000_000_000;
-/// Processes between an act and the command that it belongs to.
+/// Most processes between an act and its command.
 const MAX_ABOVE: usize = 64;
 const MAX_COMMAND_LINE: u64 = 2 * 1024 * 1024;
 
-/// One thing that was let through and has not happened yet.
+/// An allowed act that has not happened yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Noted {
     at_ns: u64,
     what: Kept,
 }
 
-/// What it was, as each seam knows it again.
+/// The act, as each checkpoint recognises it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kept {
-    /// An act of a command, both as SHA-256 in hexadecimal text.
+    /// An act of a command, both as SHA-256 in hexadecimal digits.
     Act { command: String, act: String },
     /// A push, for git's hook.
     Push(Push),
@@ -53,7 +54,7 @@ fn hash(text: &str) -> String {
     hex::encode(base::digest(text.trim().as_bytes()))
 }
 
-/// Changes the list under a lock; what is too old is forgotten.
+/// Changes the list under a lock; expired notes are removed.
 fn change<T>(
     workspace: &Workspace,
     act: impl FnOnce(&mut Vec<Noted>) -> T,
@@ -67,7 +68,7 @@ fn change<T>(
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error),
     };
-    // A damaged list lets nothing through.
+    // A damaged list allows nothing.
     let before: Vec<Noted> = serde_json::from_slice(&bytes).unwrap_or_default();
     let now = clock::now_ns();
     let mut noted = before.clone();
@@ -80,10 +81,10 @@ fn change<T>(
     Ok(result)
 }
 
-/// Remembers what was let through, in place of what is old.
+/// Records allowed acts, in place of those that are old.
 ///
 /// # Errors
-/// It cannot be written down; each will be judged again.
+/// They cannot be recorded; each will be decided again.
 pub(crate) fn keep(
     workspace: &Workspace,
     all: Vec<Kept>,
@@ -101,7 +102,7 @@ pub(crate) fn keep(
     })
 }
 
-/// Takes one note for each of these; `false` when one of them has none, and then all stay.
+/// Uses up one note for each of these; returns `false` if one of them has none, and then all stay.
 pub(crate) fn take_each(workspace: &Workspace, wanted: &[&dyn Fn(&Kept) -> bool]) -> bool {
     if wanted.is_empty() || !folder(workspace).join(FILE).exists() {
         return false;
@@ -118,10 +119,10 @@ pub(crate) fn take_each(workspace: &Workspace, wanted: &[&dyn Fn(&Kept) -> bool]
     matches!(taken, Ok(Some(())))
 }
 
-/// Remembers the acts of a command that may run.
+/// Records the acts of a command that may run.
 ///
 /// # Errors
-/// They cannot be written down; each will be judged again.
+/// They cannot be recorded; each will be decided again.
 pub(crate) fn note(workspace: &Workspace, command: &str, acts: &[String]) -> Result<(), FileError> {
     let command = hash(command);
     let acts = acts.iter().map(|act| Kept::Act {
@@ -131,8 +132,8 @@ pub(crate) fn note(workspace: &Workspace, command: &str, acts: &[String]) -> Res
     keep(workspace, acts.collect(), &|_| false)
 }
 
-/// Takes the notes of all these acts, which begin now in a process of one of the commands above it; `false` when one of
-/// them has none.
+/// Uses up the notes of all these acts, which begin now in a process below one of the commands; returns `false` if one
+/// of them has none.
 pub(crate) fn take(
     workspace: &Workspace,
     process: u32,
@@ -157,7 +158,7 @@ pub(crate) fn take(
     take_each(workspace, &wanted)
 }
 
-/// The texts that shells above a process run, and what those hand to `eval`.
+/// Returns the command strings of shells above a process, and the strings that they pass to `eval`.
 fn above(process: u32) -> Vec<String> {
     let mut texts = Vec::new();
     for words in command_lines(process) {
@@ -182,7 +183,7 @@ pub(crate) fn program_above(name: &str) -> Option<Vec<String>> {
     command_lines(std::process::id()).find(is_it)
 }
 
-/// The words of a process and of those above it.
+/// Returns the words of a process and of those above it.
 fn command_lines(process: u32) -> impl Iterator<Item = Vec<String>> {
     let parent = |id: &u32| match liveness::of_process(*id) {
         Some((_, parent)) if parent > 1 => Some(parent),

@@ -1,4 +1,5 @@
-//! Whether this machine lets commands be supervised: tried, not guessed, and remembered until the next boot.
+//! Determines if this machine allows the supervision of commands, by trying it; the result is stored until the next
+//! boot.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,29 +12,29 @@ use base::files::{self, Privacy};
 
 const FILE: &str = "supervision.json";
 const MAX_FILE: u64 = 4096;
-/// Tells one boot from another.
+/// File that identifies the current boot.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// How far supervision reaches here.
+/// Degree of supervision on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "rung", content = "why")]
 pub enum Rung {
-    /// What begins is compared with what was judged before its first instruction.
+    /// Started programs are compared with the decided ones before their first instruction.
     Ptrace,
-    /// It is compared shortly after it has begun.
+    /// They are compared shortly after they have begun.
     Cmdline,
-    /// There is none, and why.
+    /// There is none, with the reason.
     None(String),
 }
 
 impl Rung {
-    /// Whether commands can be supervised.
+    /// Returns `true` if commands can be supervised.
     #[must_use]
     pub fn is_there(&self) -> bool {
         !matches!(self, Self::None(_))
     }
 
-    /// Returns the rung in a sentence, for people.
+    /// Returns the rung as a sentence for people.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self {
@@ -55,7 +56,7 @@ struct Kept {
     rung: Rung,
 }
 
-/// Tries whether commands can be supervised, or remembers it. To be called by a process with one thread.
+/// Tries to supervise commands, or returns the stored result. The calling process must have one thread.
 #[must_use]
 pub fn rung(environment: &Environment) -> Rung {
     let boot = files::read(Path::new(BOOT), MAX_FILE).unwrap_or_default();
@@ -85,7 +86,7 @@ fn remembered(file: &Path) -> Option<Kept> {
     serde_json::from_slice(&files::read(file, MAX_FILE).ok()?).ok()
 }
 
-/// What cannot be remembered is tried again.
+/// Stores the result; without it, the next call tries again.
 fn remember(file: &Path, kept: &Kept) {
     let bytes = serde_json::to_vec(kept).unwrap_or_default();
     let made = files::make_directory(files::parent(file), Privacy::Secret);
@@ -94,10 +95,10 @@ fn remember(file: &Path, kept: &Kept) {
     }
 }
 
-/// Refuses one program by its words, and lets every other begin.
+/// Rule that refuses one program by its words, and allows every other.
 struct Trial;
 
-/// The word that is refused.
+/// The refused word.
 const REFUSED: &str = "roleos-probe";
 
 impl Judge for Trial {
@@ -119,7 +120,7 @@ impl Judge for Trial {
     fn ended(&mut self, _: &Summary) {}
 }
 
-/// Runs a shell that starts one program which may begin and one which may not.
+/// Runs a shell that starts one allowed and one refused program.
 fn tried() -> Rung {
     let words = ["-c", "/bin/true && ! /bin/true roleos-probe 2>/dev/null"];
     let command = Command {

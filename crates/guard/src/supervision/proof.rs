@@ -1,8 +1,8 @@
-//! Whether the commands of a session are really supervised: proved by what the supervisor has seen, never assumed.
+//! Proof that the commands of a session are really supervised: based on observations of the supervisor, never assumed.
 //!
-//! The supervisor of a session's command reports when it sees the first program. A command that the hook let run only
-//! because it would be supervised is expected to report; one that ends without having reported makes the proof void until
-//! the next report.
+//! The supervisor of a session's command reports when it sees the first program. A command that the hook allowed only
+//! because it would be supervised is expected to report; one that ends without a report makes the proof void until the
+//! next report.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,25 +20,25 @@ use evidence::journal::SessionId;
 /// Folder below `.role-os/`.
 const FOLDER: &str = "watch";
 const MAX_FILE: u64 = 1024 * 1024;
-/// So many commands may be under way at once.
+/// Most commands that may run at once.
 const MAX_WAITING: usize = 128;
 /// A command in the background may report a moment after its tool has answered.
 const PATIENCE: Duration = Duration::from_millis(20);
 const TRIES: u32 = 15;
 
-/// What is known of one session.
+/// State of one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Proof {
-    /// When the last command reported.
+    /// Time of the last report.
     proved_ns: u64,
-    /// When the last one did not.
+    /// Time of the last missing report.
     missed_ns: u64,
-    /// Commands that are to report.
+    /// Commands that must report.
     expected: Vec<Expected>,
 }
 
-/// A command that is to report.
+/// A command that must report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Expected {
@@ -54,7 +54,7 @@ fn path(workspace: &Workspace, session: &SessionId) -> PathBuf {
         .join(format!("{session}.json"))
 }
 
-/// Returns the files that are kept of a session.
+/// Returns the files that are stored for a session.
 pub fn kept_files(workspace: &Workspace, session: &SessionId) -> [PathBuf; 3] {
     let path = path(workspace, session);
     let lock = path.with_extension("lock");
@@ -90,7 +90,7 @@ fn change<T>(
     Ok(result)
 }
 
-/// The same for equal commands.
+/// Returns the same hash for equal commands.
 fn hash(command: &str) -> String {
     hex::encode(base::digest(command.trim().as_bytes()))
 }
@@ -102,10 +102,10 @@ pub fn holds(workspace: &Workspace, session: &SessionId) -> bool {
     proof.proved_ns > proof.missed_ns
 }
 
-/// Reports that a command of the session is supervised; `command` is its text, where it could be told.
+/// Reports that a command of the session is supervised; `command` is its text, if it is known.
 ///
 /// # Errors
-/// It cannot be written down; the session proves nothing then.
+/// It cannot be recorded; the session then proves nothing.
 pub fn report(
     workspace: &Workspace,
     session: &SessionId,
@@ -126,10 +126,10 @@ pub fn report(
     })
 }
 
-/// Expects a command to report.
+/// Records that a command must report.
 ///
 /// # Errors
-/// It cannot be written down.
+/// It cannot be recorded.
 pub fn expect(
     workspace: &Workspace,
     session: &SessionId,
@@ -147,7 +147,7 @@ pub fn expect(
     })
 }
 
-/// Takes note that a call has ended; returns `true` if it was to report and has not.
+/// Records the end of a call; returns `true` if it had to report and did not.
 ///
 /// # Errors
 /// It cannot be looked up.
@@ -194,7 +194,7 @@ mod tests {
         report(&workspace, &session, Some("make")).unwrap();
         assert!(!settle(&workspace, &session, "1").unwrap());
         assert!(holds(&workspace, &session));
-        // The report of one command is not that of another.
+        // The report of one command does not count for another.
         report(&workspace, &session, Some("ls")).unwrap();
         assert!(settle(&workspace, &session, "2").unwrap());
         assert!(!holds(&workspace, &session));

@@ -1,4 +1,4 @@
-//! The rule that supervision asks: quick about programs that cannot act, the whole gate about those that do.
+//! The rule of the supervision: a quick check for programs that cannot act, the whole gate for those that can.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -18,28 +18,28 @@ use crate::hook::{Bench, Ruled};
 use base::clean;
 use base::liveness;
 
-/// Processes between a part of git and the git that has started it.
+/// Most processes between a part of git and the git that has started it.
 const MAX_ABOVE: usize = 16;
 
-/// So much of an act is shown.
+/// Longest part of an act that is shown.
 const MAX_SHOWN: usize = 300;
 
-/// What the supervisor keeps in mind.
+/// State of the supervisor.
 pub(super) struct Rule<'a> {
     bench: &'a Bench,
     policy: Policy,
-    /// Variables with which the command begins.
+    /// Variables at the start of the command.
     start: BTreeMap<String, String>,
     covers: Covers,
     copies: Copies,
-    /// A program was seen.
+    /// Set if a program was seen.
     reported: bool,
-    /// The process that was refused last, and as what: a search through `PATH` tries the same again.
+    /// The last refused process, and its program: a search through `PATH` tries the same again.
     last_refused: Option<(u32, Option<String>)>,
     names: Names,
 }
 
-/// Which names are those of programs that can act.
+/// Cache of names of programs that can act.
 #[derive(Default)]
 struct Names {
     known: BTreeMap<OsString, bool>,
@@ -61,7 +61,7 @@ impl Names {
 
 impl<'a> Rule<'a> {
     pub(super) fn new(bench: &'a Bench, environment: &[(OsString, OsString)]) -> Self {
-        // What is protected plays no part when a program begins.
+        // Protected paths do not matter when a program begins.
         let policy = bench.config.oversight.policy();
         let text = |text: &OsStr| text.to_string_lossy().into_owned();
         let pairs = environment
@@ -82,8 +82,8 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// Whether a program can act, by its names. How a program of the system is called does not make another one of it:
-    /// those that are many are known by their own names.
+    /// Returns `true` if a program can act, by its names. Another name does not change a program of the system:
+    /// multi-call programs are known by their own names.
     fn interests(&mut self, exec: &Exec<'_>) -> bool {
         let real = exec.target().unwrap_or(exec.path());
         [Some(exec.path()), exec.target()]
@@ -96,14 +96,14 @@ impl<'a> Rule<'a> {
                     .is_some_and(|name| self.names.is_known(&self.policy, Path::new(name)))
     }
 
-    /// Whether the words of a program that is not known are those of a part of a push. What the system's own programs are
-    /// is known.
+    /// Returns `true` if the words of an unknown program are those of a part of a push. The system's own programs are
+    /// known.
     fn sends(exec: &Exec<'_>) -> bool {
         let real = exec.target().unwrap_or(exec.path());
         !is_of_system(real) && execution::sends(texts(exec).get(1..).unwrap_or_default())
     }
 
-    /// Completes what the words do not say: which program a loader loads, and whether git has started this.
+    /// Adds facts that the words do not contain: the program that a loader loads, and if git has started this.
     fn look_around(&mut self, exec: &Exec<'_>, execution: &mut Execution) {
         let own = execution.words.first().into_iter().chain(&execution.names);
         if own.into_iter().any(|name| execution::loads(name))
@@ -117,7 +117,7 @@ impl<'a> Rule<'a> {
         execution.is_below_git = execution.helper().is_some() && self.is_below_git(exec.process());
     }
 
-    /// Whether one of the processes above is a git. It was judged when it began.
+    /// Returns `true` if one of the processes above is a git. It was decided when it began.
     fn is_below_git(&mut self, process: u32) -> bool {
         let mut id = process;
         for _ in 0..MAX_ABOVE {
@@ -150,7 +150,7 @@ impl<'a> Rule<'a> {
                 .copies
                 .name_of(exec, &mut |name| self.names.is_known(&self.policy, name)),
         };
-        // What begins otherwise than it was asked for is a script, whose interpreter can be any program.
+        // A program that differs from the requested one is a script, whose interpreter can be any program.
         let is_plain = copy.is_none() && !interests && !exec.is_stopped();
         if is_plain && self.covers.is_empty() && !Self::sends(exec) {
             return Answer::Proceed;
@@ -186,7 +186,7 @@ impl<'a> Rule<'a> {
         answer
     }
 
-    /// Asks the gate.
+    /// Decides through the gate.
     fn judged(&mut self, process: u32, execution: &Execution) -> Answer {
         match self.bench.judge(process, execution) {
             Ruled::Proceed => Answer::Proceed,
@@ -205,7 +205,7 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// Keeps the variables of a program, and apart those that the command has not begun with.
+    /// Keeps the variables of a program, and separately those that were not set at the start of the command.
     fn take_variables(&self, execution: &mut Execution, variables: &[OsString]) {
         execution.given.clear();
         execution.environment.clear();
@@ -220,7 +220,7 @@ impl<'a> Rule<'a> {
             }
             execution.environment.push(pair);
         }
-        // The order of variables says nothing.
+        // The order of variables has no meaning.
         execution.given.sort();
     }
 
@@ -251,7 +251,7 @@ impl<'a> Rule<'a> {
     }
 }
 
-/// Where the programs lie that are judged by their names. Which ones those are depends on the settings and the version.
+/// Returns the search for programs that are recognised by their names, which depend on the settings and the version.
 fn search(bench: &Bench, policy: &Policy, path: &OsStr) -> Search {
     let names: Vec<&str> = policy.catalog.programs().collect();
     let names = format!("{} {}", bench.version, names.join(" "));
@@ -266,7 +266,7 @@ fn answer(refusal: &Refusal) -> Answer {
     Answer::Refuse(whole.to_string().into_bytes())
 }
 
-/// An execution as the rooms see it, without its variables.
+/// Converts an execution, without its variables.
 fn seen(exec: &Exec<'_>, copy: Option<String>) -> Execution {
     let name = |path: &Path| {
         path.file_name()
@@ -294,7 +294,7 @@ fn texts(exec: &Exec<'_>) -> Vec<String> {
     exec.words().iter().map(text).collect()
 }
 
-/// A connection as the rooms see it.
+/// Converts a connection.
 fn connecting(connect: &Connect<'_>, socket: String) -> Execution {
     let name = connect.program();
     let name = name.as_deref().and_then(Path::file_name);
@@ -314,7 +314,7 @@ fn connecting(connect: &Connect<'_>, socket: String) -> Execution {
     }
 }
 
-/// The words of an act, safe to show and in one line.
+/// Returns the words of an act, safe to show and on one line.
 fn shown(words: &[String]) -> String {
     let line = words.join(" ");
     let line = redact::text(&line).text;

@@ -1,5 +1,5 @@
-//! Files that were found to be none of the known programs. That is kept from one command to the next, so that a file is
-//! compared once, and again when it or a folder of programs has changed.
+//! Files that are not known programs. The result is stored across commands, so that a file is compared once, and again
+//! when it or a folder of programs has changed.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -7,17 +7,17 @@ use std::path::PathBuf;
 use base::files;
 use supervise::FileState;
 
-/// More files than this are not remembered from one command to the next; those that were added last are.
+/// Most files that are stored across commands; the last ones are kept.
 const MAX_KEPT: usize = 1024;
-/// A line is a digest in hexadecimal digits.
+/// Length of a line: a digest in hexadecimal digits.
 const LINE: usize = 33;
 
-/// The files that were ruled out, as one command sees them.
+/// The ruled out files, as one command sees them.
 #[derive(Debug)]
 pub(super) struct RuledOut {
-    /// Where they are kept; nowhere while a further change of a folder would not show.
+    /// Their path; `None` while a further change of a folder would not be noticed.
     path: Option<PathBuf>,
-    /// The folders of programs in their states.
+    /// The states of the folders of programs.
     folders: String,
     lines: Vec<String>,
     known: HashSet<String>,
@@ -25,14 +25,14 @@ pub(super) struct RuledOut {
 }
 
 impl RuledOut {
-    /// Reads what was kept at `path`. `folders` are those in which programs were looked for.
+    /// Reads the files stored at `path`. `folders` are those in which programs were searched.
     pub(super) fn read(path: Option<PathBuf>, folders: &[PathBuf]) -> Self {
         let states: Vec<_> = folders.iter().map(|one| FileState::of(one)).collect();
         let is_settled = !states.iter().flatten().any(FileState::is_fresh);
         let path = path.filter(|_| is_settled);
         let most = u64::try_from(MAX_KEPT * LINE).unwrap_or(0);
         let bytes = path.as_ref().and_then(|path| files::read(path, most).ok());
-        // What a crash has left is no digest, and says nothing.
+        // An incomplete line after a crash is not a digest, and has no effect.
         let text = String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default();
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let key = |state: &Option<FileState>| state.as_ref().map(FileState::key);
@@ -52,7 +52,7 @@ impl RuledOut {
         hex::encode(digest.get(..LINE / 2).unwrap_or_default())
     }
 
-    /// Whether a file in this state is none of the known programs. `false` when it has to be compared.
+    /// Returns `true` if a file in this state is not a known program, and `false` if it has to be compared.
     pub(super) fn holds(&self, state: &FileState) -> bool {
         !self.known.is_empty() && self.known.contains(&self.line(state))
     }
@@ -69,7 +69,7 @@ impl RuledOut {
         }
     }
 
-    /// Keeps what was added, where lists of programs are kept. What is not kept is compared again.
+    /// Stores the added files, if lists of programs are stored. Others are compared again.
     pub(super) fn keep(&mut self) {
         let Some(path) = self.path.as_ref().filter(|_| self.is_new) else {
             return;
@@ -106,7 +106,7 @@ mod tests {
         let folders = [bin.clone(), place.path().join("none")];
         let read = || RuledOut::read(Some(kept.clone()), &folders);
         let old = || thread::sleep(Duration::from_millis(80));
-        // A folder that has just changed may hold something else in a moment.
+        // A folder that has just changed may change again in a moment.
         let mut ruled_out = read();
         ruled_out.add(&state);
         ruled_out.keep();
@@ -120,7 +120,7 @@ mod tests {
         assert!(read().holds(&state));
         assert!(!read().holds(&FileState::of(&other).unwrap()));
 
-        // The file is written anew.
+        // The file is overwritten.
         fs::write(&one, "two").unwrap();
         let state = FileState::of(&one).unwrap();
         assert!(!read().holds(&state));
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(fs::metadata(&kept).unwrap().len(), (MAX_KEPT * LINE) as u64);
         assert!(read().holds(&state));
 
-        // What is damaged says nothing.
+        // A damaged file has no effect.
         fs::write(&kept, b"\xff").unwrap();
         assert!(!read().holds(&state));
     }

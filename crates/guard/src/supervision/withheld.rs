@@ -1,5 +1,5 @@
-//! Secrets for publishing in the environment: supervised commands get them only where the action is granted, because a
-//! program can publish within itself and starts nothing then.
+//! Secrets for publishing in the environment: supervised commands get them only if the action is granted, because a
+//! program can publish by itself without starting another.
 
 use std::ffi::OsString;
 
@@ -10,7 +10,7 @@ use crate::hook::Bench;
 use base::clock;
 use base::grants;
 
-/// Variables, or the beginnings of their names, and the action that they are for.
+/// Variables, or prefixes of their names, and their action.
 const SECRETS: &[(&str, &str)] = &[
     ("NPM_TOKEN", "npm:publish"),
     ("NODE_AUTH_TOKEN", "npm:publish"),
@@ -26,7 +26,7 @@ const SECRETS: &[(&str, &str)] = &[
     ("GEM_HOST_API_KEY", "gem:push"),
 ];
 
-/// Returns the variables that a command gets.
+/// Returns the variables of a command, without withheld ones.
 pub(super) fn without(
     bench: &Bench,
     variables: Vec<(OsString, OsString)>,
@@ -53,7 +53,7 @@ pub(super) fn without(
         .collect()
 }
 
-/// Whether a name is meant by a pattern with at most one `*`.
+/// Returns `true` if a name matches a pattern with at most one `*`.
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

@@ -1,4 +1,5 @@
-//! The curve as a picture: solve rates above, costs per solve below, a point a run, with intervals. It needs nothing else.
+//! The curve as a picture: solve rates above, costs per solve below, one point per run, with intervals. It is
+//! self-contained.
 
 use std::fmt::Write as _;
 
@@ -18,7 +19,7 @@ const STYLE: &str = ".solves{font:12px system-ui,sans-serif}.solves .axis{stroke
 @media(prefers-color-scheme:dark){.solves text{fill:#bbb}.solves .line{stroke:#7db3e8}.solves .point{fill:#7db3e8;stroke:#7db3e8}}\
 .solves .hollow{fill:none}";
 
-/// Draws a curve. A point whose cost is a lower bound is hollow; a dashed line says where runs cannot be compared.
+/// Draws a curve. A point whose cost is a lower bound is hollow; a dashed line separates runs that are not comparable.
 #[must_use]
 pub fn svg(curve: &Curve) -> String {
     let nights: Vec<&Night> = curve.segments.iter().flat_map(|one| &one.nights).collect();
@@ -109,7 +110,7 @@ fn draw(out: &mut String, places: &[f64], nights: &[Night], highest: f64) {
     }
 }
 
-/// Draws a point with its interval and what it stands for.
+/// Draws a point with its interval and its label.
 fn point(
     out: &mut String,
     x: f64,

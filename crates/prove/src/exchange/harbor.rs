@@ -11,7 +11,7 @@ use crate::suite::Member;
 use crate::task::{BadTask, Format, Task, Tests};
 use crate::trial::TrialRecord;
 
-/// Grades the report of a test run in a container, with what a plain image has: Python.
+/// Grades the report of a test run in a container, with Python, which a plain image has.
 const GRADER: &str = r##"import json, sys, xml.etree.ElementTree as tree
 wanted = json.load(open("/tests/tests.json"))
 passed, skipped = set(), set()
@@ -52,7 +52,7 @@ const ISSUE: &str = "instruction.md";
 const TESTS: &str = "tests/tests.json";
 const TEST_PATCH: &str = "tests/test.patch";
 const REFERENCE: &str = "solution/reference.patch";
-/// The key below `[metadata]` that holds the task as it stands in a suite.
+/// The key below `[metadata]` with the task in the format of a suite.
 const OURS: &str = "roleos_task";
 
 /// A file of a task folder, by its path.
@@ -61,7 +61,7 @@ pub type Written = (&'static str, Vec<u8>);
 /// Writes the files of a task folder. The trees `environment/repo.tar` and `tests/tree.tar` are the caller's.
 ///
 /// # Errors
-/// The grader of the folder does not read the format of the report.
+/// The grader of the folder does not support the format of the report.
 pub fn export(member: &Member) -> Result<Vec<Written>, BadTask> {
     let task = &member.task;
     let format = match task.test.format {
@@ -141,7 +141,7 @@ fn configuration(member: &Member) -> Result<String, BadTask> {
     toml::to_string(&table).map_err(|error| BadTask::new(error.to_string()))
 }
 
-/// The image of a task: its tree where our boxes have it, with the same variables.
+/// Returns the image of a task: its tree at the path of our boxes, with the same variables.
 fn dockerfile(task: &Task) -> String {
     let image = match &*task.environment.image {
         "" => "debian:stable",
@@ -169,7 +169,7 @@ fn dockerfile(task: &Task) -> String {
     )
 }
 
-/// The script that puts the tests in place, runs and grades them. Without a report there is no reward.
+/// Returns the script that installs the tests, runs and grades them. Without a report there is no reward.
 fn test_script(member: &Member, format: &str) -> Result<String, BadTask> {
     let test = &member.task.test;
     let command = grading::expand(&test.command, test.format, &test.files, "/tmp/report");
@@ -193,10 +193,10 @@ fn test_script(member: &Member, format: &str) -> Result<String, BadTask> {
     ))
 }
 
-/// Reads a task from a folder that an export wrote. `read` returns a file of it.
+/// Reads a task from an exported folder. `read` returns a file of it.
 ///
 /// # Errors
-/// The folder is not of an export, or a part of it is malformed.
+/// The folder is not an export, or a part of it is malformed.
 pub fn import(read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Member, BadTask> {
     let text = |name: &str| -> Result<String, BadTask> {
         let bytes = read(name).ok_or_else(|| BadTask::new(format!("there is no `{name}`")))?;
@@ -224,20 +224,19 @@ pub fn import(read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Member, BadTask>
     Ok(member.with_digest())
 }
 
-/// A trial for others: the record, the name that it has in all formats, and who worked.
+/// A trial for an export: the record, its name in all formats, and the agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial<'a> {
-    /// How it ended.
+    /// Its result.
     pub record: &'a TrialRecord,
     /// Id of its bundle.
     pub id: &'a str,
-    /// The agent.
     pub agent: &'a str,
-    /// The model; empty when it is not known.
+    /// The model; empty if unknown.
     pub model: &'a str,
 }
 
-/// Writes a trial as a trajectory (ATIF-v1.7): what was asked, the tool calls with their verdicts, what the agent printed.
+/// Writes a trial as a trajectory (ATIF-v1.7): the issue, the tool calls with their verdicts, the agent's output.
 #[must_use]
 pub fn trajectory(trial: Trial<'_>, issue: &str, printed: &str) -> Value {
     let (record, agent) = (trial.record, &trial.record.agent);
@@ -250,7 +249,7 @@ pub fn trajectory(trial: Trial<'_>, issue: &str, printed: &str) -> Value {
     let completion = usage.map_or(agent.tokens.map(u64::from), |usage| Some(usage.output));
     let mut steps = vec![json!({"timestamp": at, "source": "user", "message": issue})];
     for (number, call) in agent.calls.iter().enumerate() {
-        // Journals keep arguments redacted and cut, so they may be no JSON any more.
+        // Journals store redacted and cut arguments, which may be invalid JSON.
         let arguments = match serde_json::from_str::<Value>(&call.input) {
             Ok(Value::Object(map)) => Value::Object(map),
             _ => json!({"text": call.input}),

@@ -1,4 +1,4 @@
-//! SWE-bench: rows of a dataset (versions 4 and 5, and the kin that use the same names), predictions, and reports.
+//! SWE-bench: rows of a dataset (versions 4 and 5, and relatives with the same names), predictions, and reports.
 
 use std::collections::BTreeSet;
 
@@ -14,16 +14,16 @@ use crate::task::{
 use crate::trial::TrialRecord;
 use crate::{glob, patch};
 
-/// How lists of tests are written.
+/// Format of test lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// As strings that hold JSON.
+    /// As strings that contain JSON.
     V4,
     /// As lists.
     V5,
 }
 
-/// Fields that are kept for a round trip and mean nothing here.
+/// Fields that are kept for a round trip without a meaning here.
 const KEPT: [&str; 7] = [
     "version",
     "environment_setup_commit",
@@ -37,7 +37,7 @@ const KEPT: [&str; 7] = [
 /// Reads a row. The base tree is not in it: the caller fills it in from the repository.
 ///
 /// # Errors
-/// A field is missing, or asks for something that is not supported.
+/// A field is missing, or requires something unsupported.
 pub fn import(row: &Value, source: &str, command: &str, format: Format) -> Result<Member, BadTask> {
     let text = |name: &str| row.get(name).and_then(Value::as_str);
     let wanted =
@@ -73,7 +73,7 @@ pub fn import(row: &Value, source: &str, command: &str, format: Format) -> Resul
         format,
         canary: Canary::Auto,
     };
-    // Our own export wrote them, and writes them again.
+    // Our own export writes them again.
     let ours = evaluation(&test);
     if ours.iter().all(|(name, value)| text(name) == Some(value)) {
         x.retain(|name, _| ours.iter().all(|(own, _)| *own != name));
@@ -134,7 +134,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A list of names, or a string that holds one.
+/// Parses a list of names, or a string with a JSON list.
 fn tests(value: Option<&Value>) -> Result<BTreeSet<String>, BadTask> {
     let parsed;
     let list = match value {
@@ -160,7 +160,7 @@ fn tests(value: Option<&Value>) -> Result<BTreeSet<String>, BadTask> {
         .collect()
 }
 
-/// How SWE-bench runs and reads the tests, in fields of a row.
+/// Returns SWE-bench's way to run and parse the tests, as fields of a row.
 fn evaluation(test: &Test) -> [(&'static str, String); 3] {
     let script = format!(
         "#!/bin/bash\necho '>>>>> Start Test Output'\n{}\necho '>>>>> End Test Output'\n",
@@ -179,7 +179,7 @@ fn evaluation(test: &Test) -> [(&'static str, String); 3] {
     ]
 }
 
-/// Writes a row, and says what it cannot hold.
+/// Writes a row, and returns the parts that it cannot contain.
 #[must_use]
 pub fn export(member: &Member, dialect: Dialect) -> (Value, Vec<String>) {
     let task = &member.task;
@@ -275,17 +275,17 @@ pub fn predictions(text: &str) -> Vec<(String, String)> {
     }
 }
 
-/// A trial as SWE-bench sees it: a task, and a change of it that was graded or not.
+/// A trial for SWE-bench: a task, and a change of it, graded or not.
 #[derive(Clone, Copy, Debug)]
 pub struct Submission<'a> {
-    /// How the trial ended.
+    /// Result of the trial.
     pub record: &'a TrialRecord,
-    /// The change that was kept.
+    /// The kept change.
     pub diff: &'a [u8],
 }
 
 impl Submission<'_> {
-    /// The tests of a change that is empty are not looked at.
+    /// Returns `true` for an empty change, whose tests are ignored.
     fn is_empty(self) -> bool {
         self.diff.is_empty()
     }
@@ -311,7 +311,7 @@ pub fn instance_report(member: &Member, submission: Submission<'_>) -> Option<Va
         .iter()
         .map(|(name, _)| name.as_str())
         .collect();
-    // A report that was forged, or broke, says nothing about any test.
+    // A forged or broken report proves nothing about any test.
     let is_believed = matches!(record.cause, None | Some(Cause::Tests));
     let sorted = |names: &BTreeSet<String>| {
         let (failure, success): (Vec<&String>, Vec<&String>) = names
@@ -419,7 +419,7 @@ mod tests {
             );
             assert!(first.task.x.is_empty(), "{:?}", first.task.x);
         }
-        // A row of others keeps what they say.
+        // A foreign row keeps its fields.
         let (mut row, _) = export(&whole(), Dialect::V5);
         row["version"] = json!("1.2");
         row["eval_script"] = json!("#!/bin/bash\ntox\n");

@@ -1,4 +1,4 @@
-//! One commit of a history: its patches, its tests before and after it, and the task that it becomes.
+//! One commit of a history: its patches, its tests before and after it, and the resulting task.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::suite::Member;
 use crate::task::{self, Canary, Environment, IssueSource, Limits, Network, Task, Test};
 use crate::tree::Trees;
 
-/// Most test files that are run when no touched file can be.
+/// Most test files that are run if no touched file can be.
 const MAX_TEST_FILES: usize = 200;
 
 /// Tries the commits of a repository.
@@ -43,7 +43,7 @@ struct Parts {
 }
 
 impl Miner<'_> {
-    /// The commits that touch source and tests, or all that were named.
+    /// Returns the commits that touch source and tests, or all named ones.
     pub(super) fn candidates(&self) -> Result<Vec<Candidate>, GitError> {
         let since = self
             .plan
@@ -63,7 +63,7 @@ impl Miner<'_> {
         let mut candidates = screen::parse_log(&String::from_utf8_lossy(&log));
         let wanted = &self.plan.commits;
         candidates.retain(|one| match wanted.is_empty() {
-            // Others are far from a task, and their number says nothing.
+            // Others are far from a task, and their number has no meaning.
             true => !matches!(
                 screen::screen(one, self.plan.sizes),
                 Err("no_source" | "no_tests")
@@ -160,7 +160,7 @@ impl Miner<'_> {
         })
     }
 
-    /// The test files that show the fix: those that it touches, else those that name what it touches, else all.
+    /// Returns the test files that show the fix: those that it touches, else those that name touched files, else all.
     fn test_files(&self, parts: &Parts) -> Result<Vec<String>, Reason> {
         let after = self
             .repo
@@ -289,7 +289,7 @@ impl Miner<'_> {
         })
     }
 
-    /// Runs the tests of the three states and sorts them. Returns what the failing run printed.
+    /// Runs the tests of the three states and classifies them. Returns the output of the failing run.
     fn validate(
         &self,
         bench: &Bench<'_>,
@@ -321,7 +321,7 @@ impl Miner<'_> {
             .files
             .iter()
             .any(|file| !base_entries.iter().any(|entry| entry.path == *file));
-        // Most commits that are no task show it by now.
+        // Most commits that are not tasks show it by now.
         screen::classify(&Cases::new(), &befores, &after, true)
             .map_err(|name| reason(name, end_of(&first.log)))?;
         let own = grading::plain_cases(&run(&[], &[])?);
@@ -343,7 +343,7 @@ impl Miner<'_> {
         Ok(String::from_utf8_lossy(&fails.log).into_owned())
     }
 
-    /// The text that the issue is made from: that of the tracker, or all messages of the commit.
+    /// Returns the text for the issue: that of the tracker, or all messages of the commit.
     fn message(&self, candidate: &Candidate) -> (String, IssueSource) {
         let range = format!("{}..{}", candidate.parent, candidate.commit);
         let log = self

@@ -1,28 +1,28 @@
-//! The text that an agent gets, made from a commit message: without what would give the fix away.
+//! The issue text for an agent, made from a commit message without hints about the fix.
 
 use std::collections::BTreeSet;
 
 use crate::task::{Issue, IssueSource, Tests};
 
-/// Fewest words of a text that stands alone.
+/// Fewest words of a self-contained text.
 const FEW_WORDS: usize = 8;
-/// Words in a row that must not stand in the fix as well.
+/// Consecutive words that must not occur in the fix as well.
 const RUN: usize = 6;
-/// Shortest identifier that can give a fix away.
+/// Shortest identifier that can reveal a fix.
 const LONG: usize = 6;
 /// Names and lines of failing tests that are shown.
 const SHOWN: usize = 20;
 
-/// What the fix and its tests add, in words.
+/// The content that the fix and its tests add.
 #[derive(Clone, Debug, Default)]
 pub struct Fix<'a> {
-    /// Lines that the source gains.
+    /// Added lines of the source.
     pub source: Vec<&'a str>,
-    /// Lines that the tests gain.
+    /// Added lines of the tests.
     pub tests: Vec<&'a str>,
 }
 
-/// Writes the issue text of a task. `is_known` says whether an identifier stands in the base tree.
+/// Writes the issue text of a task. `is_known` returns `true` if an identifier occurs in the base tree.
 #[must_use]
 pub fn write(
     message: &str,
@@ -80,8 +80,8 @@ pub fn write(
     (text, issue)
 }
 
-/// Takes out of a line of a test run what another run would not print: how long it took, and where its report went.
-/// Nothing is left of an empty line, or of one that says only that.
+/// Removes the parts of a test run's line that differ in another run: durations, and the path of its report. Returns
+/// `None` for an empty line, or one with only these.
 fn steady(line: &str) -> Option<String> {
     let start = line.trim_start_matches(['#', ' ']).to_ascii_lowercase();
     let is_time = ["time=", "time:", "duration"]
@@ -91,7 +91,7 @@ fn steady(line: &str) -> Option<String> {
         return None;
     }
     let word = |word: &str| {
-        // A rule across the terminal is shorter beside a longer duration.
+        // A horizontal rule across the terminal is shorter beside a longer duration.
         if word.chars().all(|letter| matches!(letter, '=' | '-' | '_')) {
             return word.chars().take(3).collect();
         }
@@ -108,7 +108,7 @@ fn steady(line: &str) -> Option<String> {
     Some(line.split(' ').map(word).collect::<Vec<_>>().join(" "))
 }
 
-/// Takes out of a commit message what an issue would not have.
+/// Removes the parts of a commit message that an issue would not have.
 fn clean(message: &str) -> String {
     let trailers = [
         "signed-off-by:",
@@ -125,7 +125,7 @@ fn clean(message: &str) -> String {
         let low = line.trim().to_ascii_lowercase();
         if low.starts_with("```") {
             match fence.take() {
-                // A fence with lines of a diff is the fix itself.
+                // A fenced block with lines of a diff is the fix itself.
                 Some(held) if held.iter().any(|line| line.starts_with(['+', '-'])) => {}
                 Some(held) => lines.extend(held),
                 None => fence = Some(Vec::new()),
@@ -151,7 +151,7 @@ fn clean(message: &str) -> String {
     lines.join("\n").trim().to_owned()
 }
 
-/// Drops addresses, numbers of issues and hashes.
+/// Removes URLs, issue numbers and hashes.
 fn clean_word(word: &str) -> Option<String> {
     let bare = word.trim_matches(|one: char| !one.is_alphanumeric() && one != '#');
     let is_hash = bare.len() >= 7
@@ -167,7 +167,7 @@ fn clean_word(word: &str) -> Option<String> {
     (!is_hash && !is_number && !is_place && !is_address).then(|| word.to_owned())
 }
 
-/// Drops `fix(x): ` and `[Fix] ` at the beginning.
+/// Removes `fix(x): ` and `[Fix] ` at the beginning.
 fn without_prefix(line: &str) -> String {
     let rest = match (line.strip_prefix('['), line.split_once(": ")) {
         (Some(tagged), _) => tagged.split_once("] ").map_or(line, |(_, rest)| rest),
@@ -184,7 +184,7 @@ fn without_prefix(line: &str) -> String {
     rest.to_owned()
 }
 
-/// Words of code, at least six letters long.
+/// Returns the identifiers in code with at least six letters.
 fn identifiers<'a>(lines: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
     lines
         .flat_map(|line| line.split(|one: char| !one.is_alphanumeric() && one != '_'))
@@ -192,7 +192,7 @@ fn identifiers<'a>(lines: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
         .collect()
 }
 
-/// Drops sentences that share six words in a row with the added source.
+/// Removes sentences that share six consecutive words with the added source.
 fn without_runs(text: &str, source: &[&str]) -> String {
     let words = |text: &str| -> Vec<String> {
         text.split(|one: char| !one.is_alphanumeric())
@@ -209,7 +209,7 @@ fn without_runs(text: &str, source: &[&str]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Puts `…` for every hidden word; how many there were.
+/// Replaces every hidden word by `…`; returns their number.
 fn mask(text: &str, hidden: &BTreeSet<&str>) -> (String, u32) {
     let mut count = 0;
     let (mut masked, mut word) = (String::new(), String::new());

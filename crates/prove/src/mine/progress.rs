@@ -1,4 +1,4 @@
-//! The commits that a mining run has tried, on disk, so that a run that was killed goes on where it was.
+//! The commits that a mining run has tried, on disk, so that a killed run resumes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -30,12 +30,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Opens the progress of a plan below a folder. Without `goes_on`, or with another plan, it starts anew.
+    /// Opens the progress of a plan below a folder. Without `goes_on`, or with another plan, it starts over.
     ///
     /// # Errors
     /// A file cannot be written, or the progress is that of another plan.
     pub fn open(folder: &Path, plan: &Plan, goes_on: bool) -> io::Result<Self> {
-        // The number of tasks and of threads may change.
+        // The numbers of tasks and threads may change.
         let same = Plan {
             limit: 0,
             jobs: 0,
@@ -71,7 +71,7 @@ impl Progress {
             .into_iter()
             .flatten()
             .flatten();
-        // A task that was cut off is tried again.
+        // A truncated task is tried again.
         let suites = entries.filter_map(|entry| Suite::read(&entry.path()).ok());
         let whole = suites.filter(|suite| suite.changed().is_empty());
         let found = whole.flat_map(|suite| suite.members);
@@ -80,7 +80,7 @@ impl Progress {
             .collect()
     }
 
-    /// Keeps a commit that was tried. What cannot be written is tried again.
+    /// Stores a tried commit. A commit that cannot be stored is tried again.
     pub fn keep(&self, commit: &str, tried: &Tried) {
         match tried {
             Ok(member) => {

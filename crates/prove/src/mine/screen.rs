@@ -1,4 +1,4 @@
-//! Which commits of a history could be tasks, and which tests show it. Decides; runs nothing.
+//! Selects the commits of a history that could be tasks, and the tests that show it. Executes nothing.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,13 @@ use crate::cases::{Cases, Status};
 use crate::glob;
 use crate::task::Tests;
 
-/// A commit and what it changes against its first parent.
+/// A commit and its changes against its first parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
-    /// The commit.
     pub commit: String,
     /// Its first parent, empty for the first commit.
     pub parent: String,
-    /// When it was committed.
+    /// Time of the commit.
     pub created: String,
     /// First line of its message.
     pub subject: String,
@@ -21,7 +20,7 @@ pub struct Candidate {
     pub files: Vec<(Option<(u64, u64)>, String)>,
 }
 
-/// Sizes beyond which a commit is not one task.
+/// Sizes beyond which a commit is not a single task.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// Most changed lines of source.
@@ -30,7 +29,7 @@ pub struct Sizes {
     pub max_files: usize,
 }
 
-/// Reads `git log -m --first-parent --numstat --format=%x01%H%x02%P%x02%cI%x02%s`.
+/// Parses the output of `git log -m --first-parent --numstat --format=%x01%H%x02%P%x02%cI%x02%s`.
 #[must_use]
 pub fn parse_log(log: &str) -> Vec<Candidate> {
     log.split('\u{1}').skip(1).filter_map(parse_one).collect()
@@ -56,10 +55,10 @@ fn parse_one(text: &str) -> Option<Candidate> {
     })
 }
 
-/// Says why a commit is no task, as far as its list of files shows.
+/// Checks by its list of files that a commit can be a task.
 ///
 /// # Errors
-/// The reason.
+/// It cannot; the error is the reason.
 pub fn screen(candidate: &Candidate, sizes: Sizes) -> Result<(), &'static str> {
     let is_source = |path: &str| glob::source_language(path).is_some();
     let source: Vec<_> = candidate
@@ -121,7 +120,7 @@ pub fn screen(candidate: &Candidate, sizes: Sizes) -> Result<(), &'static str> {
     }
 }
 
-/// Returns `true` if a test runner can be given this file.
+/// Returns `true` if a test runner accepts this file.
 #[must_use]
 pub fn is_runnable(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -145,14 +144,15 @@ pub fn is_runnable(path: &str) -> bool {
     }
 }
 
-/// Returns `true` if cargo makes a test program of this file: it lies in `tests` of the package, or of one of a workspace.
+/// Returns `true` if cargo builds a test program from this file: it is in `tests` of the package, or of a workspace
+/// member.
 #[must_use]
 pub fn is_rust_test(path: &str) -> bool {
     let folders: Vec<&str> = path.split('/').rev().skip(1).collect();
     matches!(folders.as_slice(), ["tests", above @ ..] if !above.iter().any(|folder| matches!(*folder, "src" | "tests")))
 }
 
-/// Patterns that cover the test files of a commit.
+/// Returns patterns that cover the test files of a commit.
 #[must_use]
 pub fn test_patterns<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     let patterns: BTreeSet<String> = paths
@@ -167,11 +167,11 @@ pub fn test_patterns<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     patterns.into_iter().collect()
 }
 
-/// Sorts tests into their classes: `own` is the base with its own tests, `before` the base with the tests of the fix,
-/// `after` the fix. The last two were run several times; a run without a report passed nothing.
+/// Classifies tests: `own` is the base with its own tests, `before` the base with the tests of the fix, `after` the
+/// fix. The last two were run several times; in a run without a report, nothing passed.
 ///
 /// # Errors
-/// The commit is no task, and why.
+/// The commit is not a task; the error is the reason.
 pub fn classify(
     own: &Cases,
     before: &[Cases],
@@ -317,7 +317,7 @@ mod tests {
                 false,
                 "F2P a P2P b",
             ),
-            // The tests do not compile before the fix: what passed with its own tests still counts.
+            // The tests do not compile before the fix: tests that passed with its own tests still count.
             ("b=P", "", "a=P b=P", false, "F2P a P2P b"),
             ("b=P", "b=P", "b=P", false, "no_fail_to_pass"),
             ("b=P", "a=F b=P", "a=P b=P|a=F b=P", false, "flaky"),

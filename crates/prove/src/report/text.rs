@@ -1,11 +1,11 @@
-//! A report in plain words.
+//! A report as text.
 
 use statistics::paired_outcomes::upper_bound_of_none;
 
 use super::{Report, float};
 
 impl Report {
-    /// The report in words.
+    /// Returns the report as text.
     #[must_use]
     pub fn text(&self) -> String {
         let [value, low, high] = self.solve_rate.map(|share| share * 100.0);
@@ -109,7 +109,7 @@ impl Report {
         lines.join("\n") + "\n"
     }
 
-    /// Says which true rates the number of solved tasks supports, and how often the criterion errs.
+    /// Describes the true rates that the number of solved tasks supports, and the error rate of the criterion.
     fn support(&self) -> String {
         let planned = self.tasks * u64::from(self.run.attempts);
         let [_, low, high] = self.solve_rate.map(|share| share * 100.0);
@@ -136,9 +136,9 @@ impl Report {
     }
 }
 
-/// Returns the chance of at least `least` successes in `of` tries that each succeed with `rate`.
+/// Returns the probability of at least `least` successes in `of` trials that each succeed with `rate`.
 fn chance_of_at_least(least: u64, of: u64, rate: f64) -> f64 {
-    // By logarithms, because the single terms are too small for many tries.
+    // With logarithms, because the single terms are too small for many trials.
     let mut log_choose = 0.0;
     let mut sum = 0.0;
     for count in 0..=of {

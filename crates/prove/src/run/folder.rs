@@ -1,4 +1,4 @@
-//! The folder of a run: what it is, its journal, and what is read back from both.
+//! The folder of a run: its identity, its journal, and the data read from both.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,6 @@ use witness::wire::Outcome;
 use super::{MAX_JOURNAL, RunError, RunFacts};
 use crate::trial::{TrialFolder, TrialRecord};
 
-/// Where a run keeps its files.
 #[derive(Clone, Debug)]
 pub struct RunFolder(pub PathBuf);
 
@@ -30,13 +29,13 @@ pub(super) struct Line {
 }
 
 impl RunFolder {
-    /// The run with a name, below the folder of all runs.
+    /// Returns the folder of a run, below the folder of all runs.
     #[must_use]
     pub fn of(runs: &Path, run: &str) -> Self {
         Self(runs.join(run))
     }
 
-    /// Reads what the run is.
+    /// Reads the identity of the run.
     ///
     /// # Errors
     /// There is no such run.
@@ -54,7 +53,7 @@ impl RunFolder {
         toml::from_str(&String::from_utf8_lossy(&bytes)).map_err(|_| missing())
     }
 
-    /// Writes what a new run is, or checks that it is the one that goes on.
+    /// Writes the identity of a new run, or checks that of a resumed one.
     pub(super) fn begin(&self, facts: &RunFacts) -> Result<(), RunError> {
         if let Ok(known) = self.facts() {
             let same = RunFacts {
@@ -71,7 +70,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Files of a trial.
+    /// Returns the files of a trial.
     #[must_use]
     pub fn trial(&self, task: &str, attempt: u32) -> TrialFolder {
         TrialFolder(self.0.join("trials").join(name(task, attempt)))
@@ -81,7 +80,7 @@ impl RunFolder {
         self.0.join("journal.jsonl")
     }
 
-    /// Bundles that were sealed, by trial; the last of each counts.
+    /// Returns the sealed bundles by trial; the last of each counts.
     #[must_use]
     pub fn sealed(&self) -> BTreeMap<String, PathBuf> {
         let lines = self.sealed_lines().into_iter();
@@ -90,7 +89,7 @@ impl RunFolder {
             .collect()
     }
 
-    /// Id of the bundle of a trial; the last one where it was tried again.
+    /// Returns the id of a trial's bundle; the last one if there are several.
     #[must_use]
     pub fn bundle_id(&self, task: &str, attempt: u32) -> Option<String> {
         let trial = name(task, attempt);
@@ -109,7 +108,7 @@ impl RunFolder {
         lines.filter(|line| line.state == "sealed").collect()
     }
 
-    /// Bundles of the planned attempts, without rechecks.
+    /// Returns the bundles of the planned attempts, without rechecks.
     #[must_use]
     pub fn planned_bundles(&self, facts: &RunFacts) -> Vec<PathBuf> {
         let mut sealed = self.sealed();
@@ -120,7 +119,7 @@ impl RunFolder {
         trials.filter_map(|trial| sealed.remove(&trial)).collect()
     }
 
-    /// Whether each fresh attempt at a task solved it, beyond the planned attempts.
+    /// Returns the results of fresh attempts at each task, beyond the planned ones; `true` if solved.
     #[must_use]
     pub fn rechecks(&self, facts: &RunFacts) -> BTreeMap<String, Vec<bool>> {
         let again = |task: &String| {
@@ -134,7 +133,7 @@ impl RunFolder {
         facts.tasks.iter().filter_map(again).collect()
     }
 
-    /// Records of all trials that were graded, in the order of the tasks.
+    /// Returns the records of all graded trials, in the order of the tasks.
     #[must_use]
     pub fn records(&self, facts: &RunFacts) -> Vec<TrialRecord> {
         let trials = facts

@@ -1,4 +1,4 @@
-//! The runs of a workspace, and those that can be compared.
+//! The runs of a workspace, and the comparable ones.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use witness::wire::Outcome;
 use super::{RunFacts, RunFolder};
 use crate::trial::TrialRecord;
 
-/// Names of all runs below a folder, oldest first.
+/// Lists the names of all runs below a folder, oldest first.
 #[must_use]
 pub fn list(runs: &Path) -> Vec<String> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten();
@@ -54,7 +54,7 @@ pub fn load(runs: &Path) -> Vec<(RunFacts, Vec<TrialRecord>)> {
     found
 }
 
-/// Counts of a list of records: solved, failed, skipped, errors.
+/// Counts solved, failed, skipped and erroneous records.
 #[must_use]
 pub fn counts(records: &[TrialRecord]) -> [usize; 4] {
     Outcome::ALL.map(|outcome| {

@@ -1,5 +1,4 @@
-//! The box of an agent: what it sees, who supervises it, its sockets to the model and to the harness, and what is known
-//! of it afterwards.
+//! The box of an agent: its files, its supervisor, its sockets to the model and to the harness, and its traffic.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -21,7 +20,7 @@ use crate::boxes::{self, Boxed};
 use crate::grading::Bench;
 use crate::suite::Member;
 
-/// Tools that start nothing, or go on with a call that was judged; agents do not report them to hooks.
+/// Tools that start nothing, or continue a call that was decided; agents do not report them to hooks.
 const UNHOOKED: [&str; 5] = [
     "update_plan",
     "view_image",
@@ -30,12 +29,12 @@ const UNHOOKED: [&str; 5] = [
     "web_search",
 ];
 
-/// How an agent ended in its box.
+/// Result of an agent in its box.
 #[derive(Debug)]
 pub(super) struct Boxing {
-    /// Everything that it printed.
+    /// Its complete output.
     pub(super) printed: Vec<u8>,
-    /// How it ended.
+    /// Its end.
     pub(super) ended: Result<sandbox::Done, Stopped>,
     /// The supervisor's report.
     pub(super) report: Option<Vec<u8>>,
@@ -50,11 +49,11 @@ pub(super) struct Boxing {
 pub(super) struct Slot<'a> {
     /// Folder with the tree, the agent's home and its sockets.
     pub(super) folder: &'a Path,
-    /// Settings and journal, which the agent does not see.
+    /// Settings and journal, hidden from the agent.
     pub(super) state: &'a Path,
 }
 
-/// The sockets of a box, which are answered until this is dropped.
+/// The sockets of a box, served until this is dropped.
 #[derive(Debug, Default)]
 struct Sockets {
     meter: Option<Box<dyn Meter>>,
@@ -64,7 +63,7 @@ struct Sockets {
 /// Runs the agent's command.
 ///
 /// # Errors
-/// A file or a socket of the slot cannot be made, or the hook does not decide as it must.
+/// A file or a socket of the slot cannot be created, or the hook decides wrongly.
 pub(super) fn run(
     bench: &Bench<'_>,
     rules: &Rules,
@@ -95,7 +94,7 @@ pub(super) fn run(
         },
     );
     let metered = sockets.meter.as_ref().map(|meter| meter.metered());
-    // Events that are being answered reach the journal first.
+    // Events in progress reach the journal first.
     drop(sockets);
     Ok(Boxing {
         printed,
@@ -163,7 +162,7 @@ fn furnish(boxed: &mut Boxed<'_>, rules: &Rules, member: &Member, slot: &Path) -
     Ok(())
 }
 
-/// Opens the sockets that the agent needs, with the programs that lead to them.
+/// Opens the sockets of the agent, with the programs that connect to them.
 fn open_sockets(
     boxed: &mut Boxed<'_>,
     rules: &Rules,
@@ -221,12 +220,12 @@ fn open_sockets(
     Ok(sockets)
 }
 
-/// Puts the whole box under the supervisor, outside of the agent's reach.
+/// Puts the whole box under the supervisor, out of the agent's reach.
 fn supervise(boxed: &mut Boxed<'_>, rules: &Rules, report: &Path) {
     let Some(workspace) = &rules.supervised_in else {
         return;
     };
-    // The supervisor would outlive a run that is killed, and the box with it.
+    // The supervisor and the box would outlive a killed run.
     let words: [OsString; 11] = [
         "setpriv".into(),
         "--pdeathsig".into(),
@@ -243,7 +242,7 @@ fn supervise(boxed: &mut Boxed<'_>, rules: &Rules, report: &Path) {
     boxed.launcher = words.into_iter().chain(["--".into()]).collect();
 }
 
-/// Takes what is known of an agent's calls and costs.
+/// Records the agent's calls and costs.
 pub(super) fn take_traffic(
     record: &mut AgentRecord,
     rules: &Rules,
@@ -261,7 +260,7 @@ pub(super) fn take_traffic(
         .as_ref()
         .and_then(|metered| metered.cost)
         .map(narrow);
-    // An agent that does not know its model's price states nothing, as 0.
+    // An agent that does not know its model's price states 0, which means nothing.
     let has_traffic = metered.as_ref().is_some_and(|metered| metered.requests > 0);
     let cost = cost.filter(|cost| *cost > 0 || !has_traffic);
     record.cost_source = match (cost, priced) {

@@ -1,5 +1,5 @@
-//! Answers the hook of an agent in a box. Every event is decided by `roleos-hook` in a box of its own, which sees the
-//! same tree at the same path, and the journal of the trial, which the agent does not see.
+//! Answers the hook of an agent in a box. `roleos-hook` decides every event in a separate box, with the same tree at
+//! the same path, and with the journal of the trial, which is hidden from the agent.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -22,22 +22,21 @@ use super::Rules;
 use crate::boxes::{self, Boxed, Toolchains};
 use crate::task::Limits;
 
-/// Socket of the hook inside of a box.
+/// Socket of the hook inside a box.
 pub const SOCKET: &str = "/w/sock/hook.sock";
 /// Longest event and longest answer.
 const MAX_EVENT: u64 = 32 << 20;
-/// An agent that does not send its event is not waited for.
+/// Time to wait for the event of an agent.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Most calls that are kept.
 const MAX_CALLS: usize = 65_000;
 
-/// One tool call of an agent, from the journal outside of the box.
+/// One tool call of an agent, from the journal outside the box.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolCall {
-    /// The agent's name for it.
+    /// The agent's id for it.
     pub id: String,
-    /// The tool.
     pub tool: String,
     /// `allowed`, `denied` or `confirmed`.
     pub recorded: String,
@@ -49,13 +48,13 @@ pub struct ToolCall {
     pub input_sha256: String,
     /// SHA-256 of the result.
     pub result_sha256: String,
-    /// How long it took.
+    /// Its duration.
     pub took_ms: u64,
     /// Rules of the mode that it broke.
     pub violations: Vec<String>,
 }
 
-/// Decides events.
+/// Server of decisions about events.
 #[derive(Clone, Debug)]
 pub(super) struct Answerer {
     pub(super) tools: Toolchains,
@@ -67,7 +66,7 @@ pub(super) struct Answerer {
     pub(super) state: PathBuf,
     /// `roleos-hook`.
     pub(super) program: PathBuf,
-    /// The agent whose protocol it is.
+    /// The agent whose protocol is used.
     pub(super) agent: &'static str,
 }
 
@@ -80,10 +79,10 @@ struct Reply {
 }
 
 impl Answerer {
-    /// Writes the settings of the trial: gated actions are refused. A command that cannot be followed is left to the
-    /// supervisor, which judges every program in the box, or refused without one.
+    /// Writes the settings of the trial: gated actions are refused. An unanalysable command is left to the supervisor,
+    /// which decides about every program in the box, or refused without one.
     pub(super) fn prepare(&self, rules: &Rules) -> io::Result<()> {
-        // The lists of the autonomous mode are empty, and the harness holds its budgets and rolls back.
+        // The lists of the autonomous mode are empty, and the harness enforces its budgets and rolls back.
         let mode = match rules.mode {
             Mode::Restricted => "restricted",
             Mode::Approved if !rules.confirms => "approved",
@@ -102,7 +101,7 @@ impl Answerer {
             .map_err(|error| error.source)
     }
 
-    /// Makes sure that a gated call is refused and a harmless one is not, before the agent starts.
+    /// Checks that a gated call is refused and a harmless one is not, before the agent starts.
     pub(super) fn check(&self) -> Result<(), String> {
         let event = |command: &str| {
             serde_json::json!({"session_id": "canary", "cwd": boxes::REPO, "hook_event_name": "PreToolUse", "tool_name": "Bash",
@@ -169,7 +168,7 @@ impl Answerer {
         (&mut client)
             .take(length.min(MAX_EVENT))
             .read_to_end(&mut event)?;
-        // An event that was cut off is no JSON, and the hook refuses it.
+        // A truncated event is not JSON, and the hook refuses it.
         let reply = self.answer(&event)?;
         client.write_all(&[reply.code])?;
         for text in [&reply.out, &reply.err] {
@@ -181,7 +180,7 @@ impl Answerer {
     }
 }
 
-/// A socket that is being answered; dropped, it ends when the events under way are answered.
+/// A served socket; dropping it ends it after the events in progress.
 #[derive(Debug)]
 pub(super) struct Hooks {
     folder: PathBuf,
@@ -226,7 +225,7 @@ impl Drop for Hooks {
     }
 }
 
-/// Uses a socket in a folder by a path that is short enough for an address, however deep the folder lies.
+/// Uses a socket in a folder by a path that is short enough for a socket address, at any depth of the folder.
 pub(super) fn in_folder<T>(
     folder: &Path,
     name: &str,

@@ -1,4 +1,4 @@
-//! What is kept of a trial: records as JSON, and the folder with its files.
+//! Stored data of a trial: records as JSON, and the folder with its files.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,48 +15,48 @@ use crate::suite::Member;
 /// Largest record that is read back.
 pub(super) const MAX_RECORD: u64 = 64 << 20;
 
-/// What an agent did; written when it has ended.
+/// Record of an agent's work, written at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentRecord {
-    /// Exit code; `None` when it was stopped.
+    /// Exit code; `None` if it was stopped.
     pub code: Option<i32>,
     /// Why it was stopped.
     pub stopped: String,
-    /// Why it is not graded.
+    /// Reason why it is not graded.
     pub cause: Option<Cause>,
-    /// Milliseconds that it took.
+    /// Duration in milliseconds.
     pub took_ms: u64,
     /// Paths of its change that do not count.
     pub left_out: Vec<String>,
     /// Rules that it broke.
     pub violations: Vec<String>,
-    /// Acts that were refused, each in words.
+    /// Refused acts, described in words.
     pub refused: Vec<String>,
-    /// Programs that it started, as far as that was seen.
+    /// Number of programs that it started, if observed.
     pub programs: u64,
-    /// The return to the state before it.
+    /// The rollback to the state before it.
     pub rollback: Option<RollbackRecord>,
-    /// Cost in millionths of a dollar, when it is known.
+    /// Cost in millionths of a dollar, if known.
     pub cost: Option<u32>,
-    /// Tokens, when they are known.
+    /// Tokens, if known.
     pub tokens: Option<u32>,
-    /// Where the cost comes from: `agent`, `priced` or `unknown`.
+    /// Source of the cost: `agent`, `priced` or `unknown`.
     pub cost_source: String,
     /// Cost that the agent states.
     pub cost_agent: Option<u32>,
-    /// Bytes of its slot when it had ended.
+    /// Bytes of its slot at its end.
     pub disk_bytes: u64,
-    /// Traffic with the model, as it passed the harness.
+    /// Metered traffic with the model.
     pub metered: Option<Metered>,
-    /// Tool calls, from the journal outside of the box.
+    /// Tool calls, from the journal outside the box.
     pub calls: Vec<ToolCall>,
-    /// Earlier attempts that were lost when the run was killed.
+    /// Earlier attempts that were lost because the run was killed.
     pub lost: u32,
 }
 
 impl AgentRecord {
-    /// Returns a remark if the agent's own cost is more than a tenth away from tokens times prices.
+    /// Returns a remark if the agent's own cost differs by more than a tenth from tokens times prices.
     #[must_use]
     pub fn cost_note(&self) -> Option<String> {
         let priced = self.metered.as_ref()?.cost.filter(|cost| *cost > 0)?;
@@ -69,7 +69,7 @@ impl AgentRecord {
         })
     }
 
-    /// Returns the acts and calls that were refused, each in words.
+    /// Returns the refused acts and calls, described in words.
     pub fn all_refused(&self) -> impl Iterator<Item = String> {
         let calls = self.calls.iter().filter(|call| call.recorded == "denied");
         let calls =
@@ -78,18 +78,18 @@ impl AgentRecord {
     }
 }
 
-/// A return to the state before the agent.
+/// A rollback to the state before the agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollbackRecord {
-    /// The tree is what it was.
+    /// Set if the tree is as it was.
     pub restored: bool,
     /// Hash of the state before.
     pub wanted: String,
-    /// Hash of the state that was found afterwards.
+    /// Hash of the state after the rollback.
     pub found: String,
 }
 
-/// How a trial ended; written when it is graded.
+/// Result of a trial, written when it is graded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
     /// Id of the task.
@@ -110,18 +110,18 @@ pub struct TrialRecord {
     pub passed: usize,
     /// Milliseconds of the tests.
     pub test_ms: u64,
-    /// How often they ran.
+    /// Number of test runs.
     pub test_runs: u32,
     /// Milliseconds of everything else.
     pub overhead_ms: u64,
-    /// When it was graded, in nanoseconds since 1970.
+    /// Time of grading, in nanoseconds since 1970.
     pub created_ns: u64,
-    /// What the agent did.
+    /// Record of the agent's work.
     pub agent: AgentRecord,
 }
 
 impl TrialRecord {
-    /// A trial that never began.
+    /// Creates the record of a trial that never began.
     #[must_use]
     pub fn not_run(member: &Member, attempt: u32, cause: Cause, why: String) -> Self {
         Self {
@@ -141,7 +141,6 @@ impl TrialRecord {
         }
     }
 
-    /// The outcome.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let found = Outcome::ALL
@@ -150,7 +149,7 @@ impl TrialRecord {
         found.unwrap_or(Outcome::Error)
     }
 
-    /// Whether a resumed run tries again.
+    /// Returns `true` if a resumed run tries it again.
     #[must_use]
     pub fn is_retried(&self) -> bool {
         matches!(self.outcome(), Outcome::Skipped | Outcome::Error)
@@ -171,7 +170,7 @@ impl TrialFolder {
         files::write_quickly(&self.0.join(name), bytes).map_err(|error| error.source)
     }
 
-    /// Reads one of its files; nothing when it is missing.
+    /// Reads one of its files; `None` if it is missing.
     #[must_use]
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
         files::read(&self.0.join(name), MAX_RECORD).ok()
@@ -185,7 +184,7 @@ impl TrialFolder {
         self.write(name, &serde_json::to_vec_pretty(record)?)
     }
 
-    /// The record of the graded trial.
+    /// Returns the record of the graded trial.
     #[must_use]
     pub fn result(&self) -> Option<TrialRecord> {
         self.record("result.json")

@@ -1,5 +1,6 @@
-//! `roleos approve`, `deny` and `dismiss`: what a person decides about one refused act. Shows what it is and asks; without
-//! an id `approve` lists what waits, which approvals the agent has not used yet, and what was denied.
+//! `roleos approve`, `deny` and `dismiss`: a person's decision about one refused act. Shows the act and asks for
+//! confirmation; without an id, `approve` lists waiting acts, approvals that the agent has not used yet, and denied
+//! acts.
 
 use std::fmt::Write as _;
 
@@ -57,7 +58,7 @@ pub struct Dismiss {
     id: String,
 }
 
-/// Fewest digits of an id that name an act.
+/// Fewest digits of an id in a command.
 const FEWEST: usize = 4;
 
 fn parse_id(text: &str) -> Result<String, String> {
@@ -159,7 +160,7 @@ fn decline(ui: &Ui, context: &Context, digits: &str, command: &str) -> Result<Ex
     Ok(Exit::Done)
 }
 
-/// A time without its decimals.
+/// Returns a time without its decimals.
 pub(crate) fn short(time: &str) -> String {
     match time.split_once('.') {
         Some((whole, _)) => format!("{whole}Z"),
@@ -167,7 +168,7 @@ pub(crate) fn short(time: &str) -> String {
     }
 }
 
-/// Everything that the yes will bind, and what undoes it. All of it was written by strangers.
+/// Shows everything that an approval binds, and the way to undo it. All of it is untrusted text.
 fn picture(id: &Id, refused: &Refused, catalog: &Catalog) -> String {
     let act = &refused.act;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `roleos audit`: a fixed exam through the real backend, and what changed between two of them.
+//! `roleos audit`: a fixed exam through the real backend, and a comparison of two of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::ui::{BAD, DIM, GOOD, Ui};
 pub mod diff;
 pub mod draft;
 
-/// Failed cases that are shown to a person. `--json` has them all.
+/// Most failed cases that are shown to a person. `--json` has them all.
 const SHOWN: usize = 10;
 
 /// Words of `audit`.
@@ -64,7 +64,7 @@ pub struct RunArgs {
     fresh: bool,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// The set, the role or the version is wrong, or the backend cannot be reached.
@@ -104,7 +104,7 @@ fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> 
     show(ui, &taken)
 }
 
-/// The registry, when its backends may be sent the exam and with it what their `auth_env` names.
+/// Returns the registry, if its backends may receive the exam and the tokens that their `auth_env` names.
 fn trusted(ui: &Ui, specialists: &Specialists) -> Result<Arc<Registry>, Failure> {
     let seen = valid(ui, specialists)?;
     if seen.is_trusted {
@@ -114,7 +114,7 @@ fn trusted(ui: &Ui, specialists: &Specialists) -> Result<Arc<Registry>, Failure>
     Err(OperateError::Untrusted(path).into())
 }
 
-/// Examines a version that was just entered, against the active one where that has taken the same exam.
+/// Examines a newly registered version, against the active one if that has taken the same exam.
 pub(crate) fn newcomer(
     ui: &Ui,
     context: &Context,
@@ -145,7 +145,7 @@ pub(crate) fn newcomer(
     taken.map_err(|error| at_backend(error, entry, version))
 }
 
-/// Names the backend of an exam that was broken off.
+/// Adds the backend to the error of an interrupted exam.
 fn at_backend(error: ExamError, entry: &Entry, version: &Version) -> Failure {
     let is_incomplete = matches!(error, ExamError::Incomplete { .. });
     let mut failure = Failure::from(error);
@@ -156,7 +156,7 @@ fn at_backend(error: ExamError, entry: &Entry, version: &Version) -> Failure {
     failure
 }
 
-/// Opens an audit set, to know that it can be used.
+/// Opens an audit set, to check that it can be used.
 ///
 /// # Errors
 /// It cannot be read or is not an audit set.
@@ -179,13 +179,13 @@ fn unknown(role: &str, version: &str) -> Failure {
     .hint("`roleos specialist list` shows the versions")
 }
 
-/// The version that is meant by an id, a beginning of it, or its model's id.
+/// Returns the version with an id, a prefix of it, or its model's id.
 fn resolve<'a>(entry: &'a Entry, named: &str) -> Result<&'a Version, Failure> {
     let found = entry.resolve(named).map_err(OperateError::from);
     Ok(found?)
 }
 
-/// The role and version that somebody named; a role's name may have a slash in it.
+/// Parses role and version; a role's name may contain a slash.
 fn subject<'a>(registry: &'a Registry, named: &str) -> Result<(&'a Entry, &'a Version), Failure> {
     if let Some(entry) = registry.entry(named) {
         let active = entry.active().ok().flatten();
@@ -211,7 +211,7 @@ fn subject<'a>(registry: &'a Registry, named: &str) -> Result<(&'a Entry, &'a Ve
     .hint("name it as `ROLE/VERSION`; `roleos specialist list` shows both"))
 }
 
-/// Shows what came of an exam.
+/// Shows the result of an exam.
 pub(super) fn show(ui: &Ui, taken: &Taken) -> Result<Exit, Failure> {
     let Taken {
         record,
@@ -300,7 +300,7 @@ pub(super) fn show(ui: &Ui, taken: &Taken) -> Result<Exit, Failure> {
     Ok(Exit::of_check(record.ok))
 }
 
-/// What came of an exam, for programs.
+/// Returns the result of an exam for programs.
 pub(super) fn as_json(taken: &Taken) -> Value {
     let Taken {
         record,
@@ -340,7 +340,7 @@ impl From<ExamError> for Failure {
     }
 }
 
-/// One line for each kind of problem: the first place, and how many more have the same.
+/// Returns one line for each kind of problem: the first place, and the number of further ones.
 fn grouped(problems: &[Problem]) -> Vec<String> {
     let mut groups: Vec<(String, &Problem, usize)> = Vec::new();
     for problem in problems {

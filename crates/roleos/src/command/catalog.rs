@@ -1,4 +1,4 @@
-//! `roleos catalog`: roles people write.
+//! `roleos catalog`: roles that people write.
 
 pub mod bump;
 pub mod check;
@@ -80,7 +80,7 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
     }
 }
 
-/// The catalog that a command is about: the one that was named, else `catalog/` of the workspace, else the one we are in.
+/// Finds the catalog for a command: the named one, else `catalog/` of the workspace, else the current directory.
 fn directory(context: &Context, named: Option<&Path>) -> Result<Directory, Failure> {
     if let Some(path) = named {
         return Ok(Directory::open(path)?);
@@ -91,7 +91,7 @@ fn directory(context: &Context, named: Option<&Path>) -> Result<Directory, Failu
         .into_iter()
         .find(|path| path.join("index.yaml").exists());
     if own.is_dir() {
-        // It may have lost its index, which the check then says.
+        // It may have lost its index, which the check then reports.
         found = found.or(Some(&own));
     }
     let Some(path) = found else {
@@ -101,7 +101,7 @@ fn directory(context: &Context, named: Option<&Path>) -> Result<Directory, Failu
     Ok(Directory::open(path)?)
 }
 
-/// A catalog whose index can be spoken of. What else is wrong with it is for `catalog check`.
+/// Returns a catalog with a readable index. Its other problems are for `catalog check`.
 fn readable(draft: Draft) -> Result<Draft, Failure> {
     let refusal = draft.served().remove(INDEX);
     match refusal {
@@ -114,7 +114,7 @@ fn readable(draft: Draft) -> Result<Draft, Failure> {
     }
 }
 
-/// A refusal in words.
+/// Describes a refusal.
 fn said(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::Missing => "missing",
@@ -123,7 +123,7 @@ fn said(refusal: Refusal) -> &'static str {
     }
 }
 
-/// What was not edited, and what a person can do.
+/// Returns the failure for a refused edit, with the remedy.
 fn refused(refused: Refused) -> Failure {
     Failure::input("not_edited", refused.what).hint(refused.hint)
 }

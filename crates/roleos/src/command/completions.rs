@@ -1,4 +1,4 @@
-//! `roleos completions`: what a shell needs to complete our words.
+//! `roleos completions`: prints the completion script of a shell.
 
 use clap::CommandFactory as _;
 use clap_complete::Shell;

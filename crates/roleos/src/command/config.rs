@@ -1,4 +1,4 @@
-//! `roleos config`: show settings with their origin, and change one without disturbing the rest of the file.
+//! `roleos config`: shows settings with their origin, and changes one without affecting the rest of the file.
 
 use base::config::ConfigError;
 use base::config::listing::{self, Origin, SCHEMA, Setting};
@@ -122,7 +122,7 @@ fn list(ui: &Ui, context: &Context, args: &List) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A value as `config set` takes it back.
+/// Formats a value so that `config set` accepts it.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "not set".to_owned(),
@@ -196,7 +196,7 @@ fn change(ui: &Ui, context: &Context, change: &Change) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Changes settings; asks the person first where a value becomes weaker.
+/// Changes settings; asks the person first if a value becomes weaker.
 pub(crate) fn apply(
     ui: &Ui,
     context: &Context,
@@ -223,7 +223,7 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// Says what is wrong with a change: its key, its value, or the file as it is.
+/// Describes the error of a change: its key, its value, or the file.
 fn refusal(context: &Context, change: &Change, error: EditError) -> Failure {
     if let Some(failure) = unknown_to(context, &change.key) {
         return failure;
@@ -243,7 +243,7 @@ fn refusal(context: &Context, change: &Change, error: EditError) -> Failure {
     }
 }
 
-/// Returns the failure for a key that no setting has, with the one that was probably meant.
+/// Returns the failure for an unknown key, with the most similar setting.
 fn unknown_to(context: &Context, key: &str) -> Option<Failure> {
     let settings = settings(context).ok()?;
     let is_known = settings.iter().any(|one| {

@@ -1,6 +1,6 @@
-//! `roleos consult`: asks the conformance specialist for the hook, which has no network.
+//! `roleos consult`: calls the conformance specialist for the hook, which has no network.
 //!
-//! The question comes on standard input; the version that objects, if one does, goes to standard output.
+//! The question is on standard input; the version that objects, if any, is printed on standard output.
 
 use std::io::{self, Read as _, Write as _};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub struct Args {
     within_ms: u64,
 }
 
-/// Asks, and prints the version that objects.
+/// Calls the specialist, and prints the version that objects.
 pub fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let mut question = Vec::new();
     io::stdin().take(MAX_EVENT).read_to_end(&mut question)?;

@@ -1,4 +1,4 @@
-//! `roleos contracts check`: is the catalogue of contracts sound, and would it flag calls that are known to be right?
+//! `roleos contracts check`: checks the catalogue of contracts, and that it does not flag calls known to be correct.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::render::units::counted;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 use crate::{Context, Exit, Failure};
 
-/// Problems and calls that are shown to a person. `--json` has them all.
+/// Most problems and calls that are shown to a person. `--json` has them all.
 const SHOWN: usize = 50;
 
 /// Words of `contracts`.
@@ -115,7 +115,7 @@ fn more(out: &mut impl Write, count: usize) -> io::Result<()> {
     }
 }
 
-/// What was looked at, in one line.
+/// Returns one line about the checked file.
 fn summary(check: &Check) -> String {
     let file = check.file.as_ref().map_or_else(
         || "the shipped contracts".to_owned(),

@@ -1,4 +1,4 @@
-//! `roleos curve`: what a solved task costs over time, as a table, JSON, or a picture.
+//! `roleos curve`: the cost of a solved task over time, as a table, JSON, or a picture.
 
 use std::io::Write as _;
 use std::path::PathBuf;

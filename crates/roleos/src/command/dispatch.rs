@@ -77,10 +77,10 @@ pub struct Args {
     dry_run: bool,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
-/// The input cannot be read, or nobody could answer.
+/// The input cannot be read, or nothing could answer.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.role.is_empty() {
         return Err(Failure::input("bad_role", "the role's name is empty"));
@@ -151,7 +151,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     show(ui, answer)
 }
 
-/// Nobody answers for a role that nothing here names.
+/// Refuses a role that is not named anywhere here.
 pub(super) fn refuse_unknown(
     context: &Context,
     specialists: &Specialists,
@@ -171,14 +171,14 @@ pub(super) fn refuse_unknown(
     ))
 }
 
-/// Returns `true` if a role's own file is there, readable or not: it was named, so it is answered.
+/// Returns `true` if a role's own file exists, readable or not: it was named, so it is answered.
 fn is_file(context: &Context, role: &str) -> bool {
     let stored = Roles::new(context.workspace.roles_dir()).list();
     let is_of_role = |file: &str| file.split('.').next() == Some(role);
     stored.is_ok_and(|all| all.iter().any(|one| is_of_role(&one.file)))
 }
 
-/// No model answers an empty input, and asking one costs money.
+/// Refuses an empty input, which no model answers, and which costs money.
 pub(super) fn refuse_blank(input: &Value) -> Result<(), Failure> {
     if !selection::output::text(input).trim().is_empty() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! `roleos doctor`: is everything installed, reachable and current? Tries the installed hooks; exit 1 if something is wrong.
+//! `roleos doctor`: checks that everything is installed, reachable and current. Tries the installed hooks; exit 1 if
+//! something is wrong.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `roleos events`: what other programs are told, as it was written.
+//! `roleos events`: the events for other programs, as written.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use crate::render::clean;
 use crate::ui::{BOLD, DIM, Ui, WARN};
 use crate::{Context, Exit, Failure};
 
-/// How long to wait between looks at the file.
+/// Interval of checks of the file.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Words of `events`.
@@ -91,7 +91,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Time, name, and what is in it, on one line.
+/// Formats time, name, and payload on one line.
 fn text(envelope: &Envelope) -> String {
     let name = clean::name(envelope.event.as_bytes());
     let time = clean::name(envelope.ts.as_bytes());

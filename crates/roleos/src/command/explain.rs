@@ -1,4 +1,5 @@
-//! `roleos explain`: what the gate would say to a command or a tool call, and why. Changes nothing; exit 0 whatever the verdict.
+//! `roleos explain`: the gate's verdict on a command or a tool call, with reasons. Changes nothing; exit 0 for any
+//! verdict.
 
 use std::io::{self, BufRead, Write as _};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use crate::render::decision_text;
 use crate::ui::Ui;
 use crate::{Context, Exit, Failure};
 
-/// Larger manifests of grants are refused.
+/// Largest manifest of grants.
 const MAX_GRANTS: u64 = 1024 * 1024;
 
 /// Words of `explain`.
@@ -95,7 +96,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     })
 }
 
-/// What every question of one run shares.
+/// State shared by all questions of one run.
 struct Desk {
     policy: Policy,
     governance: Governance,
@@ -111,7 +112,7 @@ impl Desk {
         let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
         let home = environment::home().unwrap_or_else(|| PathBuf::from("/"));
         let now = i128::from(clock::now_ns());
-        // A batch is measured against what ships, wherever it runs.
+        // A batch is decided with the shipped settings, wherever it runs.
         let (mut policy, governance, contracts) = if args.batch.is_some() {
             let shipped = Oversight::default();
             (shipped.policy(), shipped.governance(), None)
@@ -207,7 +208,7 @@ impl Desk {
     }
 }
 
-/// The grants that hold for this question. A manifest that cannot be read grants nothing and is named in the answer.
+/// Returns the grants for this question. An unreadable manifest grants nothing and is named in the answer.
 fn grants(context: &Context, args: &Args) -> Result<Grants, Failure> {
     if let Some(path) = &args.grants {
         let bytes = files::read(path, MAX_GRANTS)?;

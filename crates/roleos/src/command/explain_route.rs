@@ -1,4 +1,4 @@
-//! `roleos explain-route`: where an input would go and why, version by version. `dispatch --dry-run` shows the same.
+//! `roleos explain-route`: the route of an input with reasons, version by version. `dispatch --dry-run` shows the same.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `roleos feedback`: what a person says of an answer, tied to it by its trace.
+//! `roleos feedback`: a person's feedback on an answer, identified by its trace.
 
 use std::path::PathBuf;
 
@@ -49,10 +49,10 @@ pub struct Args {
     verify: bool,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
-/// What was said is out of range, the answer is not known, or the log cannot be written.
+/// A value is out of range, the answer is unknown, or the log cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let path = feedback::path(&context.workspace);
     let Some(trace) = args.trace.clone() else {

@@ -1,6 +1,6 @@
-//! `roleos fits`: holds a value against a JSON Schema for the hook, which has no code for that.
+//! `roleos fits`: checks a value against a JSON Schema for the hook, which has no code for that.
 //!
-//! The question comes on standard input; the parts that the schema refuses go to standard output.
+//! The question is on standard input; the parts that the schema refuses are printed on standard output.
 
 use std::io::{self, Read as _, Write as _};
 
@@ -9,7 +9,7 @@ use guard::hook::MAX_EVENT;
 
 use crate::{Exit, Failure};
 
-/// A schema comes on top of the event, and both are quoted.
+/// Longest question: a schema in addition to the event, both quoted.
 const MAX_QUESTION: u64 = 4 * MAX_EVENT;
 
 /// Answers one question.

@@ -1,4 +1,5 @@
-//! `roleos grant`, `revoke` and `grants`: what agents may do here without being asked, until when and how often.
+//! `roleos grant`, `revoke` and `grants`: actions that agents may perform here without a question, with time and use
+//! limits.
 
 use std::io::Write as _;
 
@@ -25,7 +26,7 @@ Examples:
   roleos grant npm:publish --uses 1 --scope my-package --enforce
   roleos grant git:push --scope 'origin main' --until 2026-12-01T00:00Z";
 
-/// How alike two words are before the one is offered for the other.
+/// Similarity from which a word is suggested for another.
 const ALIKE: f32 = 0.6;
 
 /// Words of `grant`.
@@ -143,7 +144,7 @@ fn expiry(args: &Grant) -> Result<Option<Timestamp>, Failure> {
     }
 }
 
-/// The limits of a grant, in words.
+/// Describes the limits of a grant.
 fn terms(new: &NewGrant) -> String {
     let mut parts = Vec::new();
     match new.expires {

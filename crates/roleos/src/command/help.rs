@@ -1,4 +1,4 @@
-//! `roleos help`: the help of a command, or a page of the documentation.
+//! `roleos help`: prints the help of a command, or a page of the documentation.
 
 use std::io::Write as _;
 
@@ -73,7 +73,7 @@ fn show(ui: &Ui, topic: &Topic) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the help of a command, as its `--help` does.
+/// Prints the help of a command, like its `--help`.
 fn command(ui: &Ui, words: &[&str]) -> Result<(), Failure> {
     let mut root = Cli::command();
     root.build();

@@ -1,4 +1,4 @@
-//! `roleos init`: sets a repository up for coding agents, shows what that would change, or takes it out again.
+//! `roleos init`: sets a repository up for coding agents, shows the changes, or removes them again.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Names what `uninstall` leaves behind.
+/// Prints the files that `uninstall` leaves behind.
 pub(crate) fn say_what_stays(ui: &Ui) {
     if ui.json {
         return;
@@ -64,7 +64,7 @@ pub(crate) fn say_what_stays(ui: &Ui) {
     ui.note("keys, settings of Role OS, journals and evidence were left as they are; `roleos uninstall --purge` deletes them");
 }
 
-/// Plans, carries out and shows; returns `true` if something was changed.
+/// Plans, executes and shows the changes; returns `true` if something was changed.
 fn carry_out(ui: &Ui, context: &Context, args: &Args) -> Result<bool, Failure> {
     if args.uninstall || args.system {
         refuse_below_agent(args)?;
@@ -116,7 +116,7 @@ fn system(ui: &Ui, context: &Context, args: &Args) -> Result<bool, Failure> {
     Ok(!args.dry_run && !plan.changes.is_empty())
 }
 
-/// Takes the hooks out of the settings of every agent that has them; returns `true` if there were any.
+/// Removes the hooks from the settings of every agent that has them; returns `true` if there were any.
 pub(crate) fn uninstall(ui: &Ui, context: &Context) -> Result<bool, Failure> {
     let args = Args {
         agent: Vec::new(),
@@ -129,7 +129,7 @@ pub(crate) fn uninstall(ui: &Ui, context: &Context) -> Result<bool, Failure> {
     carry_out(ui, context, &args)
 }
 
-/// Says so when the workspace is not the repository that the command was typed in.
+/// Returns a note if the workspace is not the repository of the current directory.
 fn other_repository(context: &Context) -> Option<String> {
     let root = context.workspace.root();
     let here = std::env::current_dir().ok()?;
@@ -144,7 +144,7 @@ fn other_repository(context: &Context) -> Option<String> {
     })
 }
 
-/// This program, by its real path.
+/// Returns the real path of this program.
 fn running() -> Result<PathBuf, Failure> {
     programs::running().map_err(|error| {
         let message = format!("cannot tell which program this is: {error}");
@@ -152,7 +152,7 @@ fn running() -> Result<PathBuf, Failure> {
     })
 }
 
-/// What the agent may not do to itself is for a person, wherever the command comes from.
+/// Refuses changes that an agent may not make to itself, from any source.
 fn refuse_below_agent(args: &Args) -> Result<(), Failure> {
     let Some(above) = agents_above::find() else {
         return Ok(());
@@ -170,7 +170,7 @@ fn refuse_below_agent(args: &Args) -> Result<(), Failure> {
         .hint("open a terminal of your own and type it there"))
 }
 
-/// Which agents are meant, and why when nobody said.
+/// Returns the selected agents, and the reason for the default selection.
 fn agents(context: &Context, args: &Args) -> (Vec<Agent>, Vec<String>) {
     if args.all {
         return (Agent::ALL.to_vec(), Vec::new());

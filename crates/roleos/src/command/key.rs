@@ -1,4 +1,4 @@
-//! `roleos key`: make, list, rotate and export the keys of the workspace. Secrets are never printed.
+//! `roleos key`: creates, lists, rotates and exports the keys of the workspace. Secrets are never printed.
 
 use base::approval_key::{self, Level, Place};
 use base::keys::{self, Algorithm, KeyInfo, public_line};
@@ -166,7 +166,7 @@ fn export(ui: &Ui, context: &Context, keys: &[KeyInfo], args: &Export) -> Result
     Ok(())
 }
 
-/// Finds the public key that is named by the beginning of its id, else the one that signs.
+/// Finds the public key by a prefix of its id, else the one that signs.
 fn public_key(keys: &[KeyInfo], id: Option<&str>) -> Result<PublicKey, Failure> {
     let is_meant = |key: &&KeyInfo| match id {
         Some(id) => key.id.to_string().starts_with(id),
@@ -192,7 +192,7 @@ fn public_key(keys: &[KeyInfo], id: Option<&str>) -> Result<PublicKey, Failure> 
     }
 }
 
-/// Replaces the key with which a person says yes. The old one signs the receipt, if it can still be opened.
+/// Replaces the approval key. The old one signs the receipt, if it can still be opened.
 fn approval(ui: &Ui, context: &Context, new: &New) -> Result<(), Failure> {
     let mut person = Person::at_terminal(ui, "key new --approval")?;
     let place = Place::of(&context.workspace);

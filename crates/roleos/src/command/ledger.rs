@@ -1,4 +1,4 @@
-//! `roleos ledger`: is every bundle still there, unchanged and in its place?
+//! `roleos ledger`: checks that every bundle is still there, unchanged and in its place.
 
 use std::path::PathBuf;
 
@@ -169,7 +169,7 @@ fn checkpoint(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Only a person may say that a smaller or another ledger is the right one.
+/// Adopts a ledger. Only a person may confirm that a smaller or another ledger is the right one.
 fn adopt(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let mut person = Person::at_terminal(ui, "ledger adopt")?;
     let ledger = context.store.ledger()?.ok_or_else(no_ledger)?;

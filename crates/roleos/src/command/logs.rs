@@ -14,9 +14,9 @@ use crate::render::clean;
 use crate::ui::{BOLD, DIM, Ui};
 use crate::{Context, Exit, Failure};
 
-/// How long to wait between looks at the files.
+/// Interval of checks of the files.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// Keys that say nothing to people.
+/// Keys without meaning for people.
 const DULL: [&str; 12] = [
     "time_ns",
     "at",
@@ -112,7 +112,7 @@ fn as_json(entry: &Entry) -> Value {
     json!({ "time": entry.time.to_string(), "log": entry.log, "record": entry.record })
 }
 
-/// Time, log, and the parts of the record on one line.
+/// Formats time, log, and the relevant parts of the record on one line.
 fn text(entry: &Entry) -> String {
     let mut parts = String::new();
     // Of a signed change people read what was done; `--json` has the rest.

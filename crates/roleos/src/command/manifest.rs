@@ -1,4 +1,4 @@
-//! `roleos manifest check`: is what a model declares of itself complete, and are its weights what it says?
+//! `roleos manifest check`: checks that a model's declaration is complete, and that its weights match it.
 
 use std::path::{Path, PathBuf};
 

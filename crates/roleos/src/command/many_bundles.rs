@@ -1,4 +1,4 @@
-//! The options by which a command is told which bundles to add up, and with which ledger to compare them.
+//! The options that select bundles for statistics, and the ledger to compare them with.
 
 use std::path::PathBuf;
 
@@ -79,7 +79,7 @@ impl ManyBundles {
         })
     }
 
-    /// The conditions on a bundle.
+    /// Returns the conditions on a bundle.
     pub fn filter(&self) -> Result<Filter, Failure> {
         let only = &self.only;
         if let (Some(since), Some(until)) = (only.since, only.until)
@@ -99,7 +99,7 @@ impl ManyBundles {
         })
     }
 
-    /// A folder that was given by its path is compared only with the ledger that was given for it.
+    /// Returns the comparison. A folder given by its path is compared only with the ledger given for it.
     fn comparison(&self, context: &Context) -> Result<Option<Comparison>, Failure> {
         if self.paths.is_empty() {
             let keys = context.store.keys()?;
@@ -134,7 +134,7 @@ impl ManyBundles {
         Ok(Some(comparison))
     }
 
-    /// Reads the bundles. A seal that is under way looks like damage, so damage is looked at again while no seal runs.
+    /// Reads the bundles. A seal in progress looks like damage, so damage is checked again while no seal runs.
     pub fn read<T>(
         &self,
         context: &Context,
@@ -154,7 +154,7 @@ impl ManyBundles {
     }
 }
 
-/// Files that wait to be read.
+/// Files to read.
 #[derive(Debug)]
 pub struct FoundBundles {
     keyring: Keyring,
@@ -164,13 +164,13 @@ pub struct FoundBundles {
 }
 
 impl FoundBundles {
-    /// How many files.
+    /// Returns the number of files.
     #[must_use]
     pub fn count(&self) -> usize {
         self.paths.len()
     }
 
-    /// What the host reads.
+    /// Returns the input for the crate `evidence`.
     #[must_use]
     pub fn source(&self, context: &Context) -> Source<'_> {
         Source {

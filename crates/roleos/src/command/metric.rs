@@ -1,4 +1,4 @@
-//! `roleos metric`: what a run is worth, as data, and the change from one metric to the next.
+//! `roleos metric`: the metric of a run's value, as data, and the change from one metric to the next.
 
 use std::path::PathBuf;
 

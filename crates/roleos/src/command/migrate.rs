@@ -1,4 +1,4 @@
-//! `roleos migrate`: moves what routing knows from the files to the database of a team, and back.
+//! `roleos migrate`: moves the data of routing from the files to the database of a team, and back.
 
 use base::config::store::Store;
 use routing::specialists::moving::MoveError;
@@ -27,7 +27,7 @@ pub struct Args {
     to: String,
 }
 
-/// Moves everything, or nothing that counts.
+/// Moves everything, or nothing that is used.
 ///
 /// # Errors
 /// A side cannot be read or written, the destination is in use, or the copy differs.

@@ -1,4 +1,4 @@
-//! `roleos mode`: how much freedom agents have here. Shows it, or changes the one line of the settings.
+//! `roleos mode`: the mode of agents in this workspace. Shows it, or changes its line in the settings.
 
 use base::config::{Config, oversight::GovernanceMode};
 use base::ownership;

@@ -1,4 +1,4 @@
-//! The options by which a command is told which bundle to read, and the reading.
+//! The options that select one bundle, and the reading of it.
 
 use std::path::PathBuf;
 
@@ -34,17 +34,17 @@ impl OneBundle {
     }
 }
 
-/// A file that was read and not yet judged.
+/// A file that was read and not judged yet.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
     bytes: Vec<u8>,
     keyring: Keyring,
 }
 
 impl Loaded {
-    /// The path as text.
+    /// Returns the path as text.
     #[must_use]
     pub fn file(&self) -> String {
         self.path.display().to_string()
@@ -55,7 +55,7 @@ impl Loaded {
         Judged::of(&self.bytes, strictness, &self.keyring)
     }
 
-    /// What a judged bundle says, true or not.
+    /// Returns the claims of a judged bundle, true or not.
     pub fn contents<'j, 'a>(&self, judged: &'j Judged<'a>) -> Result<&'j Contents<'a>, Failure> {
         judged.contents().ok_or_else(|| {
             let (file, why) = (self.file(), judged.verdict().explain());

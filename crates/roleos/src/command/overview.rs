@@ -1,4 +1,4 @@
-//! `roleos status`, and `roleos` alone: how this workspace stands, and the next sensible command.
+//! `roleos status`, and `roleos` alone: the state of this workspace, and the next sensible command.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! `roleos pre-push`: the same as `roleos-hook pre-push`, for installations that name `roleos`.
+//! `roleos pre-push`: equals `roleos-hook pre-push`, for installations that name `roleos`.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub struct Args {
     url: String,
 }
 
-/// Judges a push.
+/// Checks a push.
 pub fn run(place: Place<'_>, args: &Args) -> Result<Exit, Failure> {
     let pushed = Pushed {
         remote: args.remote.clone(),

@@ -1,4 +1,4 @@
-//! `roleos prices`: what models cost, which models that were seen have no price, and a newer list.
+//! `roleos prices`: prices of models, used models without a price, and updates from a list.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `roleos prove`: an agent over a suite of tasks, and a verdict that others can check.
+//! `roleos prove`: runs an agent over a suite of tasks, with a verifiable verdict.
 
 mod baseline;
 mod look;
@@ -121,7 +121,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// A supervisor does not see what a daemon starts.
+    /// Returns `true` if the agent is supervised. A supervisor cannot observe the programs of a daemon.
     fn is_supervised(&self) -> bool {
         !self.unsupervised && !self.engine.is_container()
     }
@@ -139,10 +139,10 @@ impl From<RunError> for Failure {
     }
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
-/// The suite cannot be read, or the run cannot be made.
+/// The suite cannot be read, or the run cannot be executed.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if let Some(command) = &args.command {
         return look::run(ui, context, command);
@@ -229,7 +229,6 @@ fn read_predictions(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     Ok(found.into_iter().collect())
 }
 
-/// Where runs are kept.
 fn runs_folder(context: &Context) -> PathBuf {
     context.workspace.role_os_dir().join("prove")
 }
@@ -344,7 +343,7 @@ fn facts(
     Ok(facts)
 }
 
-/// Adds the bundles of a run up and makes its report.
+/// Computes the statistics of a run's bundles and creates its report.
 fn report(
     context: &Context,
     folder: &RunFolder,

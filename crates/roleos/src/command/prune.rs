@@ -1,4 +1,5 @@
-//! `roleos prune`: removes what was kept long enough, or one task at a person's request. Shows first, acts with `--yes`.
+//! `roleos prune`: removes files past their retention, or one task at a person's request. Shows them first, removes
+//! them with `--yes`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -80,7 +81,7 @@ fn prune(ui: &Ui, context: &Context, args: &Args) -> Result<(), Failure> {
     show(ui, context, args, &expired, None)
 }
 
-/// Keeps copies where the user asked for them.
+/// Stores copies if the user requested them.
 fn seal_archive(context: &Context, args: &Args, going: &[Expired]) -> Result<(), Failure> {
     let Some(folder) = args.archive.as_deref().filter(|_| !going.is_empty()) else {
         return Ok(());
@@ -134,7 +135,7 @@ fn delete_task(ui: &Ui, context: &Context, args: &Args, task: &str) -> Result<()
     show(ui, context, args, &going, told.as_deref())
 }
 
-/// Finds the leaf of a task that is named by the beginning of its id.
+/// Finds the leaf of a task by a prefix of its id.
 fn leaf_of(context: &Context, task: &str) -> Result<(usize, String, String), Failure> {
     let wanted = task.replace('-', "").to_lowercase();
     let ledger = context.store.ledger()?;

@@ -1,4 +1,4 @@
-//! `roleos rehearse`: decides again over recorded sessions, so that a policy is tested like code. Changes nothing.
+//! `roleos rehearse`: decides recorded sessions again, so that a policy is tested like code. Changes nothing.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ impl Since {
     }
 }
 
-/// Elsewhere a settings file that is not there was named by a variable.
+/// Converts an error: unlike in other commands, a missing settings file was not named by a variable.
 fn unread(error: ConfigError) -> Failure {
     let is_missing = matches!(error, ConfigError::Read { .. });
     let failure = Failure::from(error);

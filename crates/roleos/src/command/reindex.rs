@@ -1,4 +1,4 @@
-//! `roleos reindex`: the view of logs and bundles, built anew.
+//! `roleos reindex`: rebuilds the view of logs and bundles.
 
 use routing::specialists::{Named, Paths};
 use serde_json::json;

@@ -1,6 +1,6 @@
-//! `roleos run`: any program under supervision. Its whole tree is judged by the gate's rules when a program begins.
+//! `roleos run`: runs any program under supervision. The gate decides about every program in its tree when that begins.
 //!
-//! Words are read by hand first, because the start counts; clap only sees mistakes. Streams, terminal, signals and exit
+//! Arguments are parsed by hand first, for a fast start; clap only gets wrong ones. Streams, terminal, signals and exit
 //! code are the command's own.
 
 use std::ffi::{OsStr, OsString};
@@ -77,7 +77,7 @@ impl From<ModeName> for Mode {
     }
 }
 
-/// Runs at once when the words are the usual ones.
+/// Runs at once if the arguments are the usual ones.
 pub fn direct(arguments: &[OsString]) -> Option<Exit> {
     let mut words = arguments.iter().skip(1);
     if words.next()? != "run" {
@@ -127,18 +127,18 @@ fn supervised(args: &Args, place: Place<'_>) -> Result<Exit, Failure> {
     };
     let here = std::env::current_dir().unwrap_or_else(|_| bench.workspace.root().to_owned());
     let here = here.to_string_lossy();
-    // What is set up keeps a journal of every program that runs there as an agent.
+    // In an initialised workspace, every program that runs as an agent gets a journal.
     let is_session = args.session.is_some() || (bench.pin.is_some() && args.shell.is_none());
     if is_session {
         bench.begin(&here)?;
     }
     let report = supervision::run(&bench, &program, &mut tell)
         .map_err(|error| Failure::refused("unsupervised", error.to_string()))?;
-    // The command has run: whatever fails from here on, its end is the command's.
+    // The command has run: regardless of later failures, the exit code is the command's.
     if is_session {
         complain(bench.end(&here, report.exit).map_err(Failure::from));
         if let Ok(own) = std::env::current_exe() {
-            // What this cannot start is sealed by the next one that can.
+            // The next hook that can start a seal does so.
             background::start(&own, &bench.workspace).ok();
         }
     }
@@ -181,7 +181,7 @@ fn bench(args: &Args, place: Place<'_>) -> Result<Bench, Failure> {
     })
 }
 
-/// Says a refusal at once, on a line of its own.
+/// Prints a refusal immediately, on a separate line.
 fn tell(refusal: &Refusal) {
     say(&refusal.told);
 }
@@ -192,7 +192,7 @@ fn complain(done: Result<(), Failure>) {
     }
 }
 
-/// Finds out before the command runs that its report has no place.
+/// Checks before the command runs that its report can be written.
 fn check(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let why = match folder.unwrap_or(Path::new(".")) {

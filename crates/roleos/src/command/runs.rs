@@ -1,4 +1,4 @@
-//! `roleos runs`: what became of every candidate, added up, exported, and computed again.
+//! `roleos runs`: results of every candidate: statistics, export, and verification.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::render::runs_svg;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 use crate::{Context, Exit, Failure};
 
-/// Bad lines that are shown to a person. `--json` has them all.
+/// Most bad lines that are shown to a person. `--json` has them all.
 const SHOWN: usize = 20;
 
 /// Words of `runs`.
@@ -322,7 +322,7 @@ fn as_json(stats: &Stats) -> Value {
     })
 }
 
-/// Writes inputs with winners.
+/// Writes inputs with winning outputs.
 fn dataset(ui: &Ui, context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
     let texts = dataset::path(&context.workspace);
     if !context.config.privacy.keep_inputs && !texts.exists() {

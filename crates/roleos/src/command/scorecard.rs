@@ -84,7 +84,7 @@ fn parse_share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
-/// A division, and how it was named.
+/// A division, and its name on the command line.
 #[derive(Clone, Debug)]
 struct By {
     name: String,
@@ -168,7 +168,7 @@ fn show_acceptance(out: &mut impl Write, acceptance: &Acceptance) -> Result<(), 
     Ok(())
 }
 
-/// How many files were looked at, and what became of those that do not count.
+/// Shows the number of files, and the reasons of those that do not count.
 pub(super) fn show_counts(out: &mut impl Write, counts: &Counts) -> Result<(), Failure> {
     write!(
         out,
@@ -212,7 +212,7 @@ pub(super) fn show_counts(out: &mut impl Write, counts: &Counts) -> Result<(), F
     Ok(())
 }
 
-/// One line where costs are missing, and how they come in.
+/// Shows one line if costs are missing, with the way to add them.
 pub(super) fn show_without_cost(
     out: &mut impl Write,
     unknown: impl Into<u64>,
@@ -248,7 +248,7 @@ fn metrics(card: &Scorecard) -> [(&'static str, String); 16] {
     ]
 }
 
-/// A line a group with the figures that are compared most; `--json` has all of them.
+/// Shows one line per group with the most important figures; `--json` has all of them.
 fn show_groups(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
     if report.groups.is_empty() {
         return Ok(());

@@ -1,5 +1,4 @@
-//! `roleos selector`: how likely a version's answer is acceptable, learned from the log, and how good that is on what was
-//! held out.
+//! `roleos selector`: the probability of an acceptable answer, learned from the log, and its accuracy on held-out data.
 
 use std::fs;
 use std::io::Write as _;
@@ -47,7 +46,7 @@ pub struct TrainArgs {
     force: bool,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// There is nothing to learn from, or the present one is better.

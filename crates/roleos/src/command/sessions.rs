@@ -1,4 +1,4 @@
-//! `roleos sessions`: what agents did here, from the journals that the hook keeps.
+//! `roleos sessions`: actions of agents in this workspace, from the hook's journals.
 
 pub mod list;
 pub mod seal;
@@ -31,7 +31,7 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
     }
 }
 
-/// The journal that is named by its session id, the beginning of one, or as `latest`.
+/// Finds a journal by its session id, a prefix of one, or `latest`.
 pub fn find(context: &Context, name: &str) -> Result<(SessionId, PathBuf), Failure> {
     let mut found = journals(&context.workspace.sessions_dir())?;
     if found.is_empty() {

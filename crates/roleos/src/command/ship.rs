@@ -1,4 +1,4 @@
-//! `roleos ship`: bundles, decisions and run-log lines go to the archive of a team, and its proofs come back.
+//! `roleos ship`: sends bundles, decisions and run-log lines to the archive of a team, and stores its proofs.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::render::units::counted;
 use crate::ui::{DIM, GOOD, Ui, WARN};
 use crate::{Context, Exit, Failure};
 
-/// How often a request is tried by hand before the rest is left for later.
+/// Attempts per request in the foreground before the rest is left for later.
 const TRIES: u32 = 4;
-/// The first pause between tries; every further one is twice as long.
+/// The first pause between attempts; each further one is twice as long.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Longest pause between tries by hand.
+/// Longest pause between attempts in the foreground.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Arguments of `ship`.
@@ -109,7 +109,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::of_check(shipped.refused == 0))
 }
 
-/// One try; the pause until the next one grows with every failure.
+/// Makes one attempt; the pause before the next one grows with every failure.
 fn background(context: &Context, shipper: &Shipper, to: &str) -> Result<Exit, Failure> {
     if Shipping::look(&context.workspace, to)?.waits(base::clock::now_ns()) {
         return Ok(Exit::Done);
@@ -137,7 +137,7 @@ fn background(context: &Context, shipper: &Shipper, to: &str) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// Why sending ended early.
+/// Reason why sending ended early.
 enum Trouble {
     Ship(ShipError),
     Send(SendError),
@@ -189,7 +189,7 @@ fn send_all(
     Ok(all)
 }
 
-/// Tries again while the archive is away or busy.
+/// Retries while the archive is away or busy.
 fn with_patience<T>(
     mut ask: impl FnMut() -> std::io::Result<Result<T, SendError>>,
 ) -> Result<T, Trouble> {
@@ -306,7 +306,7 @@ fn status(ui: &Ui, cursor: &Cursor) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Starts to send in the background, when the settings say so; nothing waits for it, and its failure is nobody's.
+/// Starts sending in the background, if the settings enable it; nothing waits for it, and its failure is ignored.
 pub fn start(context: &Context) {
     if context.config.ship.to.is_empty() {
         return;

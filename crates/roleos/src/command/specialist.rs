@@ -1,4 +1,4 @@
-//! `roleos specialist`: trained adapters that may play a role: list, look, register, promote, roll back, halt, clear.
+//! `roleos specialist`: trained adapters that may play a role: list, show, register, promote, roll back, halt, clear.
 
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// Returns `true` unless the command only shows.
+    /// Returns `true` unless the command is read-only.
     pub(crate) fn changes(&self) -> bool {
         !matches!(self.command, Command::List | Command::Status(_))
     }
@@ -85,7 +85,7 @@ enum Command {
 }
 
 impl Command {
-    /// Returns the name of a command that gives or restores authority. Halting takes it away, and is always allowed.
+    /// Returns the name of a command that gives or restores authority. Halting removes it, and is always allowed.
     fn of_a_person(&self) -> Option<&'static str> {
         match self {
             Self::Register(_) => Some("specialist register"),
@@ -107,7 +107,7 @@ impl Command {
     }
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// The registry, the state or the input is wrong, or a file cannot be written.
@@ -140,10 +140,10 @@ pub fn run(ui: &Ui, context: &Context, words: &Words) -> Result<Exit, Failure> {
     }
 }
 
-/// The specialists of the workspace, as settings and variables say.
+/// Opens the specialists of the workspace, by settings and variables.
 ///
 /// # Errors
-/// A variable has a value that cannot be used.
+/// A variable has an invalid value.
 pub fn open(context: &Context, named: &Named) -> Result<Specialists, Failure> {
     let settings = Settings::load(&context.config, &context.environment).map_err(|error| {
         Failure::input("bad_variable", error.to_string()).hint("correct the variable, or unset it")
@@ -177,7 +177,7 @@ impl Who {
             .unwrap_or_else(|| "(unknown)".to_owned())
     }
 
-    /// Hands the operator to `act`.
+    /// Passes the operator to `act`.
     fn act<T>(&self, context: &Context, act: impl FnOnce(Operator<'_>) -> T) -> T {
         let (name, now) = (self.name(context), now());
         act(Operator {
@@ -188,13 +188,13 @@ impl Who {
     }
 }
 
-/// Now, to the millisecond, as logs write it.
+/// Returns the current time in the format of logs, to the millisecond.
 #[must_use]
 pub fn now() -> String {
     clock::text(clock::now_ns() / 1_000_000 * 1_000_000)
 }
 
-/// A registry that has no problem, or all of them as one failure. Says so when it is not followed.
+/// Returns a valid registry, or all its problems as one failure. Prints a note if it is not used.
 pub(super) fn valid(ui: &Ui, specialists: &Specialists) -> Result<Seen, Failure> {
     let seen = specialists.see()?;
     if !seen.registry.is_valid() {

@@ -1,4 +1,4 @@
-//! `roleos suite`: suites of tasks, made from a history, checked, shown and divided.
+//! `roleos suite`: suites of tasks, created from a history, checked, shown and split.
 
 mod check;
 mod exchange;
@@ -72,7 +72,7 @@ pub struct SplitArgs {
     out: Option<PathBuf>,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// A suite or repository cannot be read, or nothing can be run.
@@ -94,7 +94,7 @@ impl From<SuiteError> for Failure {
     }
 }
 
-/// Where trees and environments are kept between runs.
+/// Returns the folder of trees and environments between runs.
 pub(crate) fn cache() -> Result<PathBuf, Failure> {
     let folder = environment::cache_dir().map(|folder| folder.join("prove"));
     folder.ok_or_else(|| {
@@ -105,7 +105,7 @@ pub(crate) fn cache() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Refuses to write over something else.
+/// Refuses to overwrite an existing folder.
 fn check_is_free(folder: &Path) -> Result<(), Failure> {
     let is_free = std::fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none());
     is_free.then_some(()).ok_or_else(|| {
@@ -201,7 +201,7 @@ fn split(ui: &Ui, args: &SplitArgs) -> Result<Exit, Failure> {
     for folder in &args.suites {
         let mut suite = Suite::read(folder)?;
         for member in &mut suite.members {
-            // A relative source counts from the suite's own folder.
+            // A relative source is resolved from the suite's own folder.
             let source = std::path::absolute(folder.join(&member.task.source))?;
             member.task.source = source.to_string_lossy().into_owned();
         }
@@ -219,7 +219,7 @@ fn split(ui: &Ui, args: &SplitArgs) -> Result<Exit, Failure> {
     if let Some(out) = &args.out {
         check_is_free(out)?;
         suite::write(out, &all.meta.name, VERSION, &chosen)?;
-        // Two suites may have tasks of one name.
+        // Two suites may contain tasks with the same name.
         Suite::read(out)?;
     }
     let ids: Vec<&str> = chosen
@@ -239,7 +239,7 @@ fn split(ui: &Ui, args: &SplitArgs) -> Result<Exit, Failure> {
 /// Refuses a suite that came with a repository and that the user has not confirmed.
 ///
 /// # Errors
-/// The suite is not confirmed, or one of its tasks is not the one that was confirmed.
+/// The suite is not confirmed, or one of its tasks differs from the confirmed one.
 pub fn check_is_trusted(context: &Context, suite: &Suite) -> Result<(), Failure> {
     let path = std::path::absolute(suite.folder.join(suites::FILE))?;
     let content = files::read(&path, MAX_META)?;

@@ -1,4 +1,4 @@
-//! `roleos token`: API tokens of people and programs, and the audit log of what was done with the archive.
+//! `roleos token`: API tokens of people and programs, and the audit log of the archive.
 
 use evidence::archive::people::{Act, Role, Token, is_name};
 use serde_json::{Value, json};

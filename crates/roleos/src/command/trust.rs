@@ -1,4 +1,4 @@
-//! The options by which a command is told which key to believe.
+//! The options that select the trusted key.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// The keys to believe.
+    /// Returns the trusted keys.
     pub fn keyring(&self, context: &Context) -> Result<Keyring, Failure> {
         match (&self.key_hex, &self.key_file) {
             (Some(text), _) => Ok(keyring_from_hex(text)?),

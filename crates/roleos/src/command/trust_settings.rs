@@ -1,4 +1,5 @@
-//! `roleos trust`: shows what in this workspace `roleos` did not write for the user, and confirms it after a clear yes.
+//! `roleos trust`: shows the parts of this workspace that `roleos` did not write for the user, and confirms them after
+//! an explicit yes.
 
 use std::path::Path;
 
@@ -15,12 +16,12 @@ use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui};
 use crate::{Context, Exit, Failure};
 
-/// Lines around a change that are shown.
+/// Lines of context around a change.
 const AROUND: usize = 3;
 
 /// Confirms each file that needs it.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
-    // A change that is taken back in may need a confirmation itself.
+    // A reapplied change may need a confirmation itself.
     let taken = undone_changes::settle(ui, context)?;
     let candidates = review::candidates(&context.workspace, &context.environment)?;
     let open: Vec<(&Candidate, Doubt)> = candidates
@@ -62,8 +63,8 @@ pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Returns why a file should be confirmed. Settings that only make the gate stricter hold without that, and are asked
-/// about all the same: once they are confirmed, a later change is measured by them.
+/// Returns why a file should be confirmed. Settings that only make the gate stricter apply without that, but the user
+/// is asked nevertheless: after a confirmation, later changes are compared with them.
 fn open_doubt(candidate: &Candidate) -> Option<Doubt> {
     match (candidate.belief, candidate.subject) {
         (Belief::Unconfirmed(doubt), Subject::File(Kind::Settings)) => Some(doubt),
@@ -115,7 +116,7 @@ fn as_json(candidate: &Candidate) -> Value {
     })
 }
 
-/// Shows the file, or how it differs from what was confirmed, and asks.
+/// Shows the file, or its difference from the confirmed content, and asks for confirmation.
 fn ask(
     context: &Context,
     person: &mut Person,
@@ -159,7 +160,7 @@ fn shown(candidate: &Candidate, path: &Path) -> Vec<String> {
     }
 }
 
-/// Writes the confirmation into the trust store.
+/// Writes the confirmation to the trust store.
 fn confirm(context: &Context, person: &mut Person, candidate: &Candidate) -> Result<(), Failure> {
     let workspace = &context.workspace;
     match candidate.subject {

@@ -1,4 +1,4 @@
-//! The part of `roleos trust` about changes of protected files that were undone: a person takes each back in, or drops it.
+//! The part of `roleos trust` about reverted changes of protected files: a person reapplies or drops each.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use crate::render::clean;
 use crate::ui::{BOLD, GOOD, Ui};
 use crate::{Context, Failure};
 
-/// Lines around a change that are shown.
+/// Lines of context around a change.
 const AROUND: usize = 3;
 /// Longest file that is shown.
 const MAX_SHOWN: u64 = 1024 * 1024;
 
-/// Asks about each undone change, and returns how many were taken.
+/// Asks about each reverted change, and returns the number of reapplied ones.
 pub(super) fn settle(ui: &Ui, context: &Context) -> Result<usize, Failure> {
     let protected = Protected {
         workspace: &context.workspace,

@@ -1,4 +1,5 @@
-//! `roleos uninstall`: the hooks out of every agent's settings, and with `--purge` everything of Role OS out of the workspace.
+//! `roleos uninstall`: removes the hooks from every agent's settings, and with `--purge` all files of Role OS from the
+//! workspace.
 
 use std::path::PathBuf;
 
@@ -57,7 +58,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     for folder in &folders {
         let fail = |source| FileError::new(Action::Write, folder, source);
         std::fs::remove_dir_all(folder).map_err(fail)?;
-        // `.claude` goes as well if nothing else is in it.
+        // `.claude` is removed as well if it is empty otherwise.
         if files::parent(folder) != workspace.root() {
             std::fs::remove_dir(files::parent(folder)).ok();
         }

@@ -120,7 +120,7 @@ pub fn run(ui: &Ui, place: Place<'_>, args: &Args) -> Result<Exit, Failure> {
     serve_on(ui, context, &running, others, (listen, &args.how))
 }
 
-/// Takes the place of a further workspace.
+/// Locks a further workspace.
 fn other(
     ui: &Ui,
     place: Place<'_>,
@@ -144,7 +144,7 @@ fn other(
     Ok((context, running))
 }
 
-/// Serves a workspace whose place was taken.
+/// Serves a workspace that this process has locked.
 pub(crate) fn serve_on(
     ui: &Ui,
     context: Context,
@@ -209,7 +209,7 @@ pub(crate) fn serve_on(
         } else {
             ui.line(format_args!("roleos is up at {url}"))
         };
-        // Nobody has to read it.
+        // A failed write is ignored: there may be no reader.
         said.ok();
         Ok(())
     })?;

@@ -66,7 +66,7 @@ impl Reading {
     }
 }
 
-/// Says what a crash had left behind and was put right.
+/// Prints the effects of a crash that were repaired.
 fn note_repairs(ui: &Ui, repaired: &[String]) {
     for repair in repaired {
         ui.note(format_args!("{WARN}repaired{WARN:#}: {repair}"));

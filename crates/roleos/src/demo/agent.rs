@@ -1,5 +1,5 @@
-//! A scripted agent on the demo's repository: every step is an event of Claude Code for the real hook, and is taken only
-//! when the hook lets it. Its `git push` is refused; the demo then plays the person and approves it, once.
+//! A scripted agent on the demo's repository: every step is an event of Claude Code for the real hook, and is executed
+//! only if the hook allows it. Its `git push` is refused; the demo then acts as the person and approves it, once.
 
 use std::path::PathBuf;
 
@@ -22,21 +22,20 @@ use super::{Stage, interrupted};
 use crate::cli::VERSION;
 use crate::failure::Failure;
 
-/// Its session; one that was broken off is followed by another with a number.
+/// Its session; an interrupted one is followed by another with a number.
 const SESSION: &str = "demo-agent";
 
-/// So often it may be broken off.
+/// Most interrupted sessions.
 const MOST_SESSIONS: usize = 1000;
 
-/// Tokens of the instructions that every conversation begins with, and of what is new with each turn; what was said
-/// before is read from the cache.
+/// Tokens of the initial instructions of a conversation, and of each new turn; earlier content is read from the cache.
 const PROMPT_TOKENS: u64 = 400;
 const NEW_TOKENS: u64 = 50;
 
-/// What it may not do unasked.
+/// Command that needs an approval.
 const PUSH: &str = "git push origin main";
 
-/// The session that tells the story whole, or the name under which it will be told.
+/// Returns the session with the complete story, or the name for the next one.
 pub(super) fn session(stage: &Stage<'_>) -> Result<String, Failure> {
     let sessions = stage.context.workspace.sessions_dir();
     let mut name = SESSION.to_owned();
@@ -57,7 +56,7 @@ pub(super) fn session(stage: &Stage<'_>) -> Result<String, Failure> {
     Ok(name)
 }
 
-/// Tells its story to the hook, unless that was done.
+/// Plays the story for the hook, unless that was done.
 pub(super) fn play(stage: &Stage<'_>) -> Result<bool, Failure> {
     let name = session(stage)?;
     let session = SessionId::new(&name);
@@ -125,11 +124,11 @@ fn tell(stage: &Stage<'_>, session: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An attempt at which the scripted model is right.
+/// Attempt at which the scripted model is correct.
 const PATIENT: usize = 9;
 
-/// Here the demo plays the person: it signs the yes that `roleos approve` would sign after a `y` on a terminal. It can,
-/// because this workspace and its keys are its own.
+/// Acts as the person: signs the approval that `roleos approve` would sign after a `y` on a terminal. This works
+/// because the demo owns this workspace and its keys.
 fn approve(stage: &Stage<'_>) -> Result<(), Failure> {
     let workspace = &stage.context.workspace;
     let pending = approvals::pending(workspace, clock::now_ns())?;
@@ -155,7 +154,7 @@ struct Scripted<'a> {
 }
 
 impl Scripted<'_> {
-    /// Tells the hook of one event.
+    /// Sends one event to the hook.
     fn say(&self, name: &str, more: Value) -> Result<Reply, Failure> {
         self.stage.goes_on()?;
         let mut event = json!({
@@ -177,8 +176,8 @@ impl Scripted<'_> {
         Ok(hook::answer(&request, &Progress::default(), None))
     }
 
-    /// Writes the model's answer into the agent's record, as Claude Code does: what it wants to do, and how many tokens
-    /// the whole conversation and the answer had.
+    /// Appends the model's answer to the agent's record, like Claude Code: the requested action, and the tokens of the
+    /// conversation and the answer.
     fn note(&self, content: &Value) -> Result<(), Failure> {
         let path = self.stage.place.transcript(self.session);
         let before = std::fs::read_to_string(&path).unwrap_or_default();
@@ -198,7 +197,7 @@ impl Scripted<'_> {
         Ok(())
     }
 
-    /// Asks before a call and tells afterwards, as the agent does. Whether the call was let through.
+    /// Calls the hook before and after an action, like the agent. Returns the reply if the action was not allowed.
     fn call(
         &self,
         mut call: Value,
@@ -209,7 +208,7 @@ impl Scripted<'_> {
             "input": call.get("tool_input"),
         }))?;
         let reply = self.say("PreToolUse", call.clone())?;
-        // A question is no yes, and nobody is there to answer it.
+        // A question counts as a refusal, because no person is there to answer it.
         if reply.code != 0 || reply.stdout.contains("\"ask\"") || reply.stdout.contains("\"deny\"")
         {
             return Ok(Err(reply));
@@ -258,7 +257,7 @@ impl Scripted<'_> {
     }
 }
 
-/// The lines between the first and the last that differ, as an agent would name them.
+/// Returns the lines between the first and the last difference, as an agent would name them.
 fn changed_lines(before: &str, after: &str) -> (String, String) {
     let (old, new): (Vec<&str>, Vec<&str>) = (
         before.split_inclusive('\n').collect(),

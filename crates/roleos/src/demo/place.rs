@@ -1,4 +1,4 @@
-//! The demo's own folder. It carries a mark, and only a folder with that mark is ever removed.
+//! The demo's own folder. It contains a mark, and only a folder with that mark is ever removed.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,20 +25,20 @@ const FOLDER: &str = ".role-os-demo";
 /// The mark in it.
 const MARK: &str = "roleos-demo.json";
 
-/// What the mark says.
+/// Format in the mark.
 const FORMAT: &str = "roleos-demo/v1";
 
 const MAX_MARK: u64 = 64 * 1024;
 
-/// What is remembered between two starts.
+/// State between two starts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Mark {
     format: String,
-    /// When it began, in nanoseconds since 1970; the six weeks end here.
+    /// Time of the first start, in nanoseconds since 1970; the six weeks end here.
     began_ns: u64,
-    /// Dispatches that it makes in all.
+    /// Total number of dispatches.
     dispatches: u16,
-    /// Where adapters and general model are, because the registry names the place.
+    /// Address of the adapters and the general model, which the registry contains.
     backstage: Option<SocketAddr>,
 }
 
@@ -66,7 +66,7 @@ impl Place {
         let place = Self { folder, mark };
         files::make_directory(&place.folder, Privacy::Shared)?;
         place.remember()?;
-        // Whatever repository lies around it passes it over.
+        // A repository around it ignores it.
         files::write(&place.folder.join(".gitignore"), b"*\n", Privacy::Shared)?;
         files::make_directory(&place.role_os(), Privacy::Shared)?;
         Ok(place)
@@ -86,12 +86,12 @@ impl Place {
         &self.folder
     }
 
-    /// The scripted agent's own record of a session.
+    /// Returns the path of the scripted agent's own record of a session.
     pub(super) fn transcript(&self, session: &str) -> PathBuf {
         self.folder.join(format!("{session}.transcript.jsonl"))
     }
 
-    /// The workspace, which is a git repository too.
+    /// Returns the workspace, which is also a git repository.
     pub(super) fn repository(&self) -> PathBuf {
         self.folder.join("workspace")
     }
@@ -100,7 +100,7 @@ impl Place {
         self.repository().join(".role-os")
     }
 
-    /// Where a file of the adapters lies.
+    /// Returns the path of a file of the adapters.
     pub(super) fn package(&self, name: &str) -> PathBuf {
         self.folder.join("package").join(name)
     }
@@ -117,7 +117,7 @@ impl Place {
         usize::from(self.mark.dispatches)
     }
 
-    /// Starts adapters and general model, where the registry says that they are.
+    /// Starts adapters and general model, at the address in the registry.
     pub(super) fn backstage(&mut self) -> Result<Backstage, Failure> {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let wanted = self.mark.backstage.unwrap_or(any);
@@ -133,7 +133,7 @@ impl Place {
         Ok(backstage)
     }
 
-    /// Settings, exams and the repository, where they are missing.
+    /// Creates settings, exams and the repository, if they are missing.
     pub(super) fn prepare(&self, backstage: SocketAddr) -> Result<(), Failure> {
         let workspace = self.workspace()?;
         if !workspace.config_path().exists() {
@@ -156,7 +156,7 @@ impl Place {
             files::write(&tree.join(name), text.as_bytes(), Privacy::Shared)?;
         }
         roles::shipped::write(&tree.join("catalog"))?;
-        // The user's own settings of git must not sign, hook or rename anything here.
+        // The user's own settings of git must not sign, run hooks or rename anything here.
         sh(
             "git init -q . && git symbolic-ref HEAD refs/heads/main \
              && git config user.name 'Role OS demo' && git config user.email demo@localhost \
@@ -171,7 +171,7 @@ impl Place {
     }
 }
 
-/// The mark of a folder that is there; nothing when there is no folder, or an empty one.
+/// Reads the mark of an existing folder; `None` if there is no folder, or an empty one.
 fn read(folder: &Path) -> Result<Option<Mark>, Failure> {
     let Ok(facts) = fs::symlink_metadata(folder) else {
         return Ok(None);
@@ -197,14 +197,14 @@ fn read(folder: &Path) -> Result<Option<Mark>, Failure> {
     }
 }
 
-/// Removes a demo that does not run.
+/// Removes a demo that is not running.
 fn remove(folder: &Path) -> Result<(), Failure> {
     let role_os = folder.join("workspace/.role-os");
     let _held = match role_os.is_dir() {
         true => Some(Running::begin(&role_os).map_err(UpError::from)?),
         false => None,
     };
-    // The next demo has another ledger in the same place, which is no rollback.
+    // The next demo has another ledger in the same place, which is not a rollback.
     if let Some(trust) = TrustStore::of(&Environment::read()) {
         record::forget(&trust, &role_os.join("ledger"));
     }
@@ -217,7 +217,7 @@ fn remove(folder: &Path) -> Result<(), Failure> {
     })
 }
 
-/// What the scripted model's tokens are said to cost, in US dollars per million.
+/// Assumed prices of the scripted model's tokens, in US dollars per million.
 const USD_INPUT: f64 = 3.0;
 const USD_OUTPUT: f64 = 15.0;
 const USD_CACHED: f64 = 0.3;

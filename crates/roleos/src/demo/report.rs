@@ -1,4 +1,4 @@
-//! What the demo came to, read back from the workspace's own files, and where to look.
+//! Reports the results of the demo, read from the workspace's own files, with pointers.
 
 use demo_models::tasks::{DATES, ROUTER};
 use evidence::journal::SessionId;
@@ -76,7 +76,7 @@ fn tell_routing(stage: &Stage<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As the journal of its session has it.
+/// Reports the agent's part, from the journal of its session.
 fn tell_agent(stage: &Stage<'_>) -> Result<(), Failure> {
     let sessions = stage.context.workspace.sessions_dir();
     let session = SessionId::new(&agent::session(stage)?);

@@ -1,5 +1,5 @@
-//! Adapters from the registry to a halt: entered, learned from, examined, promoted, probed. Every call goes over HTTP and
-//! through the same code as `roleos dispatch`, `audit`, `specialist` and `selector`.
+//! Adapters from the registry to a halt: registered, used for learning, examined, promoted, probed. Every call goes
+//! over HTTP and through the same code as `roleos dispatch`, `audit`, `specialist` and `selector`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,26 +32,26 @@ use crate::command::audit;
 use crate::command::specialist::{certify, now, open};
 use crate::failure::Failure;
 
-/// How dispatches are named in the logs; a number follows.
+/// Prefix of the trace ids of dispatches; a number follows.
 const TRACE: &str = "demo-";
 
-/// Learning runs of a role that are needed for its selector.
+/// Learning runs of a role that its selector needs.
 const LEAST_LEARNING: usize = 20;
 
 /// Cases of an exam.
 const CASES: usize = 30;
 
-/// Low, because two adapters that are equally good share the selector's confidence.
+/// Gate threshold, which is low because two equally good adapters share the selector's confidence.
 const THRESHOLD: f64 = 0.2;
 
-/// How many of the dispatches are learning runs.
+/// Returns the number of learning runs among the dispatches.
 fn learning(dispatches: usize) -> usize {
     (dispatches * 4 / 15)
         .max(2 * LEAST_LEARNING)
         .min(dispatches)
 }
 
-/// From which on the drifting adapter is made to drift.
+/// Returns the number of the dispatch from which the drifting adapter drifts.
 fn drifts_from(dispatches: usize) -> usize {
     let learning = learning(dispatches);
     learning + (dispatches - learning) / 2
@@ -66,7 +66,7 @@ fn act<T>(reason: &str, act: impl FnOnce(Operator<'_>) -> T) -> T {
     })
 }
 
-/// Enters all adapters at level L0.
+/// Registers all adapters at level L0.
 pub(super) fn register(stage: &Stage<'_>) -> Result<bool, Failure> {
     let specialists = open(stage.context, &Named::default())?;
     let mut did = false;
@@ -121,17 +121,17 @@ fn enter(stage: &Stage<'_>, specialists: &Specialists, adapter: &Adapter) -> Res
     Ok(())
 }
 
-/// The first dispatches are learning runs.
+/// Makes the first dispatches, as learning runs.
 pub(super) fn learn(stage: &Stage<'_>) -> Result<bool, Failure> {
     dispatch(stage, learning(stage.place.dispatches()), true)
 }
 
-/// The others serve.
+/// Makes the other dispatches, which serve.
 pub(super) fn serve(stage: &Stage<'_>) -> Result<bool, Failure> {
     dispatch(stage, stage.place.dispatches(), false)
 }
 
-/// How many dispatches the field log holds of this demo.
+/// Counts the dispatches of this demo in the field log.
 fn made(specialists: &Specialists) -> Result<usize, Failure> {
     let bytes = specialists.field_log()?;
     let lines = bytes.split(|byte| *byte == b'\n');
@@ -150,7 +150,7 @@ fn dispatch(stage: &Stage<'_>, upto: usize, learn: bool) -> Result<bool, Failure
     let made = made(&specialists)?;
     let drifts = drifts_from(stage.place.dispatches());
     if made > drifts {
-        // What has drifted does not come back with a restart.
+        // A drift is not undone by a restart.
         stage.backstage.drift();
     }
     if made >= upto {
@@ -239,7 +239,7 @@ async fn one(
     answered.map_err(|error| Failure::refused("demo_dispatch", error.to_string()))
 }
 
-/// Trains the selector, examines everybody, and promotes in each role who passed.
+/// Trains the selector, examines all versions, and promotes one that passed in each role.
 pub(super) fn promote(stage: &Stage<'_>) -> Result<bool, Failure> {
     let mut did = train(stage)?;
     let specialists = open(stage.context, &Named::default())?;
@@ -266,7 +266,7 @@ fn train(stage: &Stage<'_>) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// The exam, what it earns, and the pointer for the first who earns something.
+/// Takes the exam, certifies, and moves the pointer to the first version with a level.
 fn examine(
     stage: &Stage<'_>,
     specialists: &Specialists,

@@ -8,14 +8,14 @@ use base::process::{self, Ended, Limits};
 use super::interrupted;
 use crate::failure::Failure;
 
-/// More than any of them needs.
+/// Limits beyond the needs of all of them.
 const LIMITS: Limits = Limits {
     time: Duration::from_secs(60),
     memory: 1 << 30,
     output: 1 << 20,
 };
 
-/// What a command did.
+/// Result of a command.
 pub(super) struct Ran {
     pub(super) ok: bool,
     pub(super) output: Vec<u8>,
@@ -37,7 +37,7 @@ impl Ran {
     }
 }
 
-/// Runs a line of shell.
+/// Runs a shell command line.
 pub(super) fn sh(line: &str, directory: &Path) -> Result<Ran, Failure> {
     let began = Instant::now();
     let finished = process::run(line, directory, LIMITS)?;

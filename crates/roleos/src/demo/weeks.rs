@@ -1,6 +1,6 @@
-//! Six weeks of repairs: a bug is committed to a real repository, its test fails, the scripted model proposes bodies until
-//! the test passes or nobody is left to ask, and a bundle is sealed. The work is done now; only the time that bundles and
-//! commits carry is injected, and every bundle says so.
+//! Six weeks of repairs: a bug is committed to a real repository, its test fails, the scripted model proposes bodies
+//! until the test passes or the attempts are used up, and a bundle is sealed. The work is done now; only the times of
+//! bundles and commits are injected, and every bundle states that.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -23,21 +23,21 @@ use super::Stage;
 use super::shell::{Ran, sh};
 use crate::failure::Failure;
 
-/// The last repair is the agent's.
+/// The last repair, which the agent makes.
 pub(super) const AGENTS_OWN: usize = repairs::COUNT - 1;
 
-/// What runs the tests.
+/// Test command.
 pub(super) const TESTS: &str = "sh test.sh";
 
 /// The file that is repaired.
 pub(super) const FILE: &str = "text.sh";
 
-/// Proposals after which a repair is given up.
+/// Most proposals per repair.
 const PATIENCE: usize = 3;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Between the beginnings of two repairs: six weeks for all of them.
+/// Time between the beginnings of two repairs: six weeks for all of them.
 const PAUSE_NS: u64 = 6 * 7 * 24 * 60 * 60 * SECOND / repairs::COUNT as u64;
 
 /// Seals the repairs that are not sealed yet.
@@ -69,7 +69,7 @@ pub(super) fn play(stage: &Stage<'_>) -> Result<bool, Failure> {
     blocking::run(all).map_err(|error| Failure::refused("runtime", error.to_string()))?
 }
 
-/// The same for the same demo, so that a repair is sealed once.
+/// Returns the same id for the same demo, so that a repair is sealed once.
 fn task_id(stage: &Stage<'_>, number: usize) -> TaskId {
     let text = format!("roleos demo {} repair {number}", stage.place.began_ns());
     let digest = base::digest(text.as_bytes());
@@ -78,13 +78,13 @@ fn task_id(stage: &Stage<'_>, number: usize) -> TaskId {
     TaskId(id)
 }
 
-/// When a repair is said to have happened.
+/// Returns the injected time of a repair.
 fn time_ns(stage: &Stage<'_>, number: usize) -> u64 {
     let ago = (repairs::COUNT - number) as u64 * PAUSE_NS;
     stage.place.began_ns().saturating_sub(ago)
 }
 
-/// Commits the bug; the commit's id.
+/// Commits the bug; returns the commit's id.
 pub(super) fn break_it(stage: &Stage<'_>, repair: &Repair) -> Result<String, Failure> {
     let tree = stage.place.repository();
     files::write(&tree.join(FILE), repair.file.as_bytes(), Privacy::Shared)?;
@@ -158,7 +158,7 @@ async fn one(stage: &Stage<'_>, fallback: &Fallback, repair: &Repair) -> Result<
     Ok(())
 }
 
-/// Asks the general model for a body, and writes the change down as a call with what it cost.
+/// Requests a body from the general model, and records the change as a call with its cost.
 async fn propose(
     fallback: &Fallback,
     repair: &Repair,

@@ -6,10 +6,10 @@ use std::path::Path;
 use guard::install::{Change, shown};
 use similar::TextDiff;
 
-/// Lines around a change.
+/// Lines of context around a change.
 const CONTEXT: usize = 3;
 
-/// What becomes of a file.
+/// Returns the verb for a file's change.
 #[must_use]
 pub fn verb(change: &Change) -> &'static str {
     match (&change.before, &change.after) {
@@ -19,7 +19,7 @@ pub fn verb(change: &Change) -> &'static str {
     }
 }
 
-/// The change as a unified diff that `patch -p1` and `git apply` understand.
+/// Formats the change as a unified diff for `patch -p1` and `git apply`.
 #[must_use]
 pub fn diff(root: &Path, change: &Change) -> String {
     let name = shown(root, &change.path);

@@ -1,6 +1,6 @@
-//! A decision as a person reads it: the command with the deciding part underlined, and the chain of reasoning.
+//! Formats a decision for people: the command with the deciding part underlined, and the chain of reasoning.
 //!
-//! A command is written by strangers, so it passes through [`clean`] before it is shown.
+//! A command is untrusted, so it passes through [`clean`] before it is shown.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use unicode_width::UnicodeWidthStr as _;
 use super::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, WARN};
 
-/// Longer commands are shown from the start.
+/// Most lines of a command that are shown.
 const MAX_LINES: usize = 40;
 
-/// The whole answer.
+/// Returns the whole answer.
 #[must_use]
 pub fn text(command: &str, decision: &Decision) -> String {
     let mut text = String::new();
@@ -62,7 +62,7 @@ fn underlined(text: &mut String, command: &str, decision: &Decision) -> std::fmt
     Ok(())
 }
 
-/// Carets below the parts of the line that decided, as wide as they are shown.
+/// Returns carets below the deciding parts of the line, as wide as they are displayed.
 fn marks(line: &str, start: usize, decision: &Decision) -> String {
     let mut marks = String::new();
     for (offset, character) in line.char_indices() {

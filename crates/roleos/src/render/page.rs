@@ -1,8 +1,8 @@
-//! A page of Markdown as plain text for a terminal: headings, tables and links in a form that reads without a browser.
+//! Converts Markdown to plain text for a terminal: headings, tables and links in a readable form.
 
 use crate::ui::{BOLD, DIM};
 
-/// Renders a page. Code stands indented as it is; a link to another page becomes the command that shows it.
+/// Renders a page. Code is indented unchanged; a link to another page becomes the command that shows it.
 #[must_use]
 pub fn render(markdown: &str) -> String {
     let mut text = String::new();
@@ -19,14 +19,14 @@ pub fn render(markdown: &str) -> String {
             text.push('\n');
         }
     }
-    // What was left out leaves empty lines behind.
+    // Removed parts leave empty lines behind.
     while text.contains("\n\n\n") {
         text = text.replace("\n\n\n", "\n\n");
     }
     text.trim_start_matches('\n').to_owned()
 }
 
-/// Renders a line outside of code; `None` for one that only a browser needs.
+/// Renders a line outside of code; `None` for one that is only for browsers.
 fn prose(line: &str) -> Option<String> {
     let trimmed = line.trim();
     if trimmed.starts_with("<!--") || trimmed.starts_with("![") {
@@ -62,7 +62,7 @@ fn prose(line: &str) -> Option<String> {
     ))
 }
 
-/// Replaces links by their words, and drops the marks of emphasis.
+/// Replaces links by their text, and removes the marks of emphasis.
 fn inline(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -85,7 +85,7 @@ fn inline(text: &str) -> String {
     out.replace("**", "")
 }
 
-/// Names where a link leads, in a way that works in a terminal.
+/// Describes the target of a link for a terminal.
 fn linked(words: &str, target: &str) -> String {
     let file = target.split('#').next().unwrap_or_default();
     let page = file

@@ -1,9 +1,9 @@
 //! A replay for the terminal, in the order of the format's own description: signature, facts, spec, plan, calls, diff,
-//! test log, postmortem, and last whether the outcome agrees with the log.
+//! test log, postmortem, and last the comparison of the outcome with the log.
 //!
-//! Colours are always written; whoever has none strips them. Nothing moves the cursor, so a pager shows it all. Every
-//! section starts with its name in capitals at the left edge, where nothing from a bundle can stand: its lines are
-//! wrapped behind a bar, so that no line of a test log passes for a heading of ours.
+//! Colours are always written; the output stream strips them if needed. Nothing moves the cursor, so a pager shows
+//! everything. Every section starts with its name in capitals at the left edge, where text of a bundle never appears:
+//! its lines are wrapped behind a bar, so that a line of a test log cannot imitate our headings.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -110,7 +110,7 @@ fn facts(out: &mut dyn Write, facts: &[Fact]) -> io::Result<()> {
     facts.iter().try_for_each(|fact| one_fact(out, fact))
 }
 
-/// A long value goes on below itself, so that the names keep a column of their own.
+/// Writes a fact. A long value continues below itself, so that the names keep their own column.
 fn one_fact(out: &mut dyn Write, fact: &Fact) -> io::Result<()> {
     let style = style_of(fact.tone);
     let name = fit(&fact.name, NAME_COLUMNS - 3, Side::Left);
@@ -125,7 +125,7 @@ fn one_fact(out: &mut dyn Write, fact: &Fact) -> io::Result<()> {
     Ok(())
 }
 
-/// One line of a bundle behind its bar; where it goes on below, the bar is broken.
+/// Writes one line of a bundle behind its bar; if it continues below, the bar is broken.
 fn barred(out: &mut dyn Write, line: &str, style: Style) -> io::Result<()> {
     for (index, piece) in wrap(line, BAR_COLUMNS).enumerate() {
         let bar = if index == 0 { '│' } else { '┆' };
@@ -187,7 +187,7 @@ fn one_call(out: &mut dyn Write, number: u64, call: &Call<'_>, known: bool) -> i
     let cells = CALL_COLUMNS.into_iter().zip(values).zip(styles);
     for (index, (((columns, side, _), value), style)) in cells.enumerate() {
         let gap = if index == 0 { "" } else { " " };
-        // Only names are cut; a number that lost a digit would be a wrong one.
+        // Only names are cut; a number without a digit would be wrong.
         let cell = match side {
             Side::Left => fit(&value, columns, side),
             Side::Right => format!("{value:>columns$}"),

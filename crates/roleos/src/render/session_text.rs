@@ -1,4 +1,4 @@
-//! One line of a session for people: when, what was said, the tool and what it was given.
+//! Formats one line of a session for people: time, text, the tool and its arguments.
 
 use std::fmt::Write as _;
 
@@ -11,13 +11,13 @@ use super::clean;
 use super::columns::{Side, fit};
 use crate::ui::{BAD, BOLD, DIM, GOOD, WARN};
 
-/// Columns of a call's arguments.
+/// Most columns of a call's arguments.
 const INPUT: usize = 70;
 
-/// Columns of a sentence.
+/// Most columns of a sentence.
 const SENTENCE: usize = 110;
 
-/// The line, or nothing for what only belongs to the file.
+/// Formats a line; `None` for one that is only relevant in the file.
 #[must_use]
 pub fn line(line: &Line) -> Option<String> {
     let time = clock::text(line.time_ns);
@@ -144,7 +144,7 @@ fn call(made: &Call) -> (Style, &'static str, String) {
     (style, word, text)
 }
 
-/// A file's name says more than all arguments.
+/// Formats arguments: a file name is more informative than all of them.
 fn shown(made: &Call) -> String {
     let path = [
         "file_path",
@@ -158,7 +158,7 @@ fn shown(made: &Call) -> String {
     first.map_or_else(|| made.input.to_string(), str::to_owned)
 }
 
-/// Only what went wrong and what tests said; a call that worked says so by itself.
+/// Formats failures and results of tests; other successful calls need no line.
 fn outcome(ended: &Outcome) -> Option<(Style, &'static str, String)> {
     if !ended.failed && !ended.test {
         return None;

@@ -1,4 +1,4 @@
-//! `roleos catalog check` as a program: every published case, what a person reads, and a lock that is repaired.
+//! `roleos catalog check` as a program: every published case, output for people, and a lock that is repaired.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use vectors::{Files, apply, base, cases, expected};
 
 const LOCK: &str = "scripts/content-hashes.json";
 
-/// The files in a directory called `catalog`, in a folder of their own.
+/// Writes the files into a directory `catalog`, in a new folder.
 fn on_disk(files: &Files) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, bytes) in files {
@@ -50,7 +50,7 @@ fn lock(folder: &TempDir) -> Option<Vec<u8>> {
     std::fs::read(folder.path().join("catalog").join(LOCK)).ok()
 }
 
-/// The program's answer in the words of the vectors.
+/// Returns the program's answer in the format of the vectors.
 fn answer(output: &Output, refreshed: bool) -> Value {
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["ok"], json!(output.status.success()));
@@ -117,7 +117,7 @@ fn all_cases_end_as_published() {
     }
 }
 
-/// What a person reads, after one edit of the catalog.
+/// Returns the output for people, after one edit of the catalog.
 fn shown(file: &str, find: &str, with: &str, arguments: &[&str]) -> String {
     let mut files = base();
     let text = String::from_utf8(files[file].clone()).unwrap();

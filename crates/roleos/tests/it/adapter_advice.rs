@@ -1,4 +1,4 @@
-//! What an operator is told to do next: each sentence names what stands in the way and the command that mends it.
+//! Next steps for an operator: each sentence names an obstacle and the command that removes it.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn run(place: &Workspace, words: &[&str]) -> String {
         .stdout
 }
 
-/// The steps that `status` names, and those that `promote` does, which are the same.
+/// Returns the steps of `status`, and asserts that those of `promote` are the same.
 fn steps(place: &Workspace) -> Vec<String> {
     let status = place.roleos(&["--json", "specialist", "status"]).json();
     let named = status["roles"][0]["next"].as_array().unwrap().clone();
@@ -34,7 +34,7 @@ fn status_and_promote_name_what_keeps_a_version_from_answering() {
         "[fallback.claude]\nkind = \"command\"\ncommand = [\"echo\"]\n",
     );
     assert_eq!(steps(&place), Vec::<String>::new());
-    // A version that is judged by the selector needs one.
+    // A version that the selector scores needs one.
     let mut registry: Value =
         serde_json::from_str(&place.read(".role-os/specialists.json")).unwrap();
     for version in registry["specialists"][0]["versions"]

@@ -1,4 +1,5 @@
-//! What an operator of adapters met: exams that graded nothing, evidence written by hand, versions that must not serve.
+//! Regressions for operators of adapters: exams that graded nothing, evidence written by hand, versions that must not
+//! serve.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,7 +80,7 @@ fn evidence_that_roleos_did_not_write_raises_no_level() {
     let adapter = atlas();
     let workspace = registered(&adapter.url, None, &[version("bad", "L0")]);
     workspace.roleos(&["init", "--agent", "claude"]).succeeds();
-    // The registry was written by hand before; a person confirms it elsewhere, here it is written by the program.
+    // The registry was written by hand before; a person confirms it elsewhere, here the program writes it.
     std::fs::remove_file(workspace.path(".role-os/specialists.json")).unwrap();
     workspace.write("bad.json", version("bad", "L0").to_string());
     let words = [
@@ -130,7 +131,7 @@ fn evidence_that_roleos_did_not_write_raises_no_level() {
     assert!(shadow.contains("probes so far do not count"), "{shadow}");
 }
 
-/// The findings: an exam was repeated until it passed, and an old record that was put back was believed.
+/// Regressions: an exam was repeated until it passed, and a restored old record was trusted.
 #[test]
 fn attempts_at_an_exam_count_together_and_a_record_that_was_put_back_does_not() {
     let wrong = Arc::new(AtomicBool::new(false));
@@ -190,7 +191,7 @@ fn attempts_at_an_exam_count_together_and_a_record_that_was_put_back_does_not() 
             let exam = said(&found, "audit pass rate");
             assert!(exam.contains("it was put back"), "{exam}");
             may_not_serve("an older record was put back");
-            // A record that is gone hides no attempt.
+            // A missing record hides no attempt.
             std::fs::remove_file(path).unwrap();
             may_not_serve("its record is gone");
             let exam = said(&certify(&workspace, "one"), "audit pass rate");
@@ -207,7 +208,7 @@ fn attempts_at_an_exam_count_together_and_a_record_that_was_put_back_does_not() 
         let pass_rate = said(&found, "audit pass rate");
         let expected = "3 attempts, 80 of 90 right, which is too few of all attempts together";
         assert!(pass_rate.contains(expected), "{pass_rate}");
-        // Another description, order and version of the set, without a case that failed, and another name.
+        // Another description, order and version of the set, without a failed case, and another name.
         let mut set = long(other_words);
         set["description"] = json!("capitals");
         set["version"] = json!("v2");

@@ -1,4 +1,5 @@
-//! Authority only with evidence: what counts in a workspace is what `roleos` wrote for the user or the user confirmed.
+//! Authority only with evidence: only files that `roleos` wrote for the user or that the user confirmed count in a
+//! workspace.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -26,7 +27,7 @@ pub(crate) fn git(folder: &Path, words: &[&str]) {
     assert!(output.status.success(), "{words:?}: {output:?}");
 }
 
-/// A repository with one commit and a remote.
+/// Returns a repository with one commit and a remote.
 fn repository() -> Workspace {
     let workspace = Workspace::new();
     let root = workspace.root();
@@ -69,7 +70,7 @@ fn bash(workspace: &Workspace, session: &str, command: &str) -> Ran {
     call(workspace, session, "Bash", &json!({ "command": command }))
 }
 
-/// How a call was answered: `allow`, `ask` or `deny`.
+/// Returns the answer to a call: `allow`, `ask` or `deny`.
 fn verdict(ran: &Ran) -> String {
     if ran.code == 2 {
         return "deny".to_owned();
@@ -262,7 +263,8 @@ fn committing_the_settings_does_not_switch_governance_off() {
     );
 }
 
-/// What a person wrote by hand to be stricter holds for the session, also when a program puts the confirmed file back.
+/// A person's manual change to stricter settings applies for the session, also if a program restores the confirmed
+/// file.
 #[test]
 fn a_session_keeps_the_stricter_settings_with_which_it_began() {
     let workspace = initialised();
@@ -465,7 +467,7 @@ fn a_hook_with_nothing_to_decide_writes_nothing_where_it_was_never_set_up() {
     assert_eq!(verdict(&bash(&workspace, "s", "git push")), "allow");
     event(&workspace, "s", "SessionEnd", &json!({ "reason": "other" }));
     assert!(!workspace.path(".role-os").exists());
-    // With the gate on by the variable alone there is a journal, and git passes it over.
+    // With the gate on only by the variable, there is a journal, and git ignores it.
     let mut command = hook(&workspace, "claude", &[]);
     command.env("ROLEOS_CAPABILITY_GATE", "1");
     let event = json!({
@@ -490,7 +492,7 @@ fn a_grant_whose_rename_failed_leaves_the_running_session_as_it_was() {
     confirmed(&workspace, &["grant", "npm:publish"], 1);
     let publish = |workspace: &Workspace| verdict(&bash(workspace, "s1", "npm publish"));
     assert_eq!(publish(&workspace), "allow");
-    // A debug build fails this one between the receipt and the name.
+    // A debug build fails this one between the receipt and the rename.
     let words = [
         "grant",
         "git:push",
@@ -525,7 +527,7 @@ fn a_ledger_whose_record_is_gone_is_not_accepted() {
         assert!(verified.stdout.contains("record_missing"), "{verified:#?}");
     };
     is_missing();
-    // A further seal makes no new record: what it would vouch for may be an older ledger.
+    // A further seal creates no new record: it could vouch for an older ledger.
     let sealed = workspace.roleos(&["witness", "seal", "--outcome", "failed"]);
     let said = format!("{}{}", sealed.stdout, sealed.stderr);
     assert!(said.contains("no record of this ledger"), "{sealed:#?}");

@@ -1,4 +1,4 @@
-//! Bad input of any kind: one clear line, exit 1, nothing written, no panic, no hang, no feast of memory.
+//! Bad input of any kind: one clear line, exit 1, nothing written, no panic, no hang, no excessive memory.
 
 use std::fs;
 use std::io::Read as _;
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::workspace::{ROLEOS, Workspace, ran};
 
-/// Runs both for people and for programs, and expects the same message, the code, exit 1, and nothing written.
+/// Runs the command for people and for programs, and asserts the same message, the code, exit 1, and that nothing was
+/// written.
 #[track_caller]
 fn check(workspace: &Workspace, words: &[&str], code: &str, message: &str) {
     let before = workspace.snapshot();
@@ -38,7 +39,7 @@ const READERS: [&[&str]; 5] = [
     &["witness", "rerun"],
 ];
 
-/// A workspace with things that are no files.
+/// Returns a workspace with paths that are not files.
 fn strange_places() -> Workspace {
     let workspace = Workspace::new();
     fs::create_dir(workspace.path("folder")).unwrap();
@@ -48,7 +49,7 @@ fn strange_places() -> Workspace {
     workspace
 }
 
-/// Expects each of these to be refused, with the code, in a command that reads it.
+/// Asserts that each of these is refused, with the code, in a command that reads it.
 #[track_caller]
 fn check_places(workspace: &Workspace, words: &[&str], places: &[(&str, &str)]) {
     for (place, code) in places {
@@ -188,7 +189,7 @@ fn a_file_beyond_the_limit_is_refused_before_it_is_read() {
     huge.set_len(1 << 30).unwrap();
     let limited = |words: &str| {
         let mut command = Command::new("sh");
-        // A process that took the gigabyte would fail to get it.
+        // An allocation of the gigabyte would fail.
         command.args([
             "-c",
             &format!("ulimit -v 300000; exec {ROLEOS} {words} --json"),
@@ -436,7 +437,7 @@ fn a_reader_that_goes_away_is_no_error() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // As `head -1` does: read a little, then go.
+        // Like `head -1`: reads a little, then exits.
         let mut stdout = child.stdout.take().unwrap();
         stdout.read_exact(&mut [0; 1]).unwrap();
         drop(stdout);

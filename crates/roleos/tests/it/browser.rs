@@ -19,7 +19,7 @@ fn log_in(browser: &Browser, stage: &Stage, next: &str) {
     browser.find("//header//span[.=\"ada\"]");
 }
 
-/// Finds a failed task by the filters, replays it, and compares the two models.
+/// Finds a failed task with the filters, replays it, and compares the two models.
 fn look_at_tasks(browser: &Browser) {
     browser.goto("/");
     browser.sees("Cost to outcome");
@@ -96,7 +96,7 @@ fn a_person_finds_replays_compares_promotes_approves_and_revokes() {
     browser.sees("Nothing is granted.");
     stage.agent_wants("git push origin main").exits(2);
 
-    // The feed and the box of approvals hear of the next refusal without being asked again.
+    // The feed and the box of approvals receive the next refusal without a reload.
     browser.find("//*[@id=\"live\"][.=\"live\"]");
     stage.agent_wants("git push --force origin main").exits(2);
     browser.find(
@@ -117,7 +117,7 @@ fn a_person_finds_replays_compares_promotes_approves_and_revokes() {
     browser.find("//header//a[.=\"Log in\"]");
 }
 
-/// What an upstream answers that means to act as the operator: a page, and the same as a script.
+/// An upstream's answer that tries to act as the operator: a page, and the same as a script.
 const HOSTILE: &str = "<!doctype html><title>x</title><p id=shown>an upstream wrote this</p><script>
 fetch('/v1/ran');
 fetch('/api/grants', { method: 'POST', credentials: 'include', headers: { 'content-type': 'application/json' },
@@ -126,7 +126,7 @@ fetch('/api/specialists/labeller/halt', { method: 'POST', credentials: 'include'
   headers: { 'content-type': 'application/json' }, body: JSON.stringify({ reason: 'x' }) });
 </script>";
 
-/// Ways in which a page of ours can be made to show or execute an answer of the upstream. Each says what happened.
+/// Ways to make one of our pages show or execute an answer of the upstream. Each returns the result.
 const EMBEDDED: &[&str] = &[
     "const f = document.createElement('iframe'); f.src = '/v1/page'; document.body.append(f); \
      await new Promise(r => { f.onload = r; f.onerror = r; setTimeout(r, 2000); }); \
@@ -159,7 +159,7 @@ fn a_page_of_an_upstream_does_not_act_as_the_operator() {
     log_in(browser, &stage, "%2Foversight");
     let before = browser.run("return await (await fetch('/api/grants')).text()");
 
-    // A fetch hands the data over, which shows that the upstream is reached and hostile.
+    // A fetch returns the data, which shows that the upstream is reached and hostile.
     let told = browser.run("const a = await fetch('/v1/data'); return [a.status, await a.text()]");
     assert_eq!(told[0], 200, "{told}");
     assert!(told[1].as_str().unwrap().contains("/api/grants"), "{told}");
@@ -196,7 +196,7 @@ fn a_page_of_an_upstream_does_not_act_as_the_operator() {
         !seen.iter().any(|request| request.line.contains("/v1/ran")),
         "{seen:#?}"
     );
-    // The same script in a page of ours does change something: the operator's cookie is there.
+    // The same script in our own page does make a change: the operator's cookie is there.
     let (_, code) = HOSTILE.split_once("<script>").unwrap();
     let (first, _) = code.split_once("fetch('/api/specialists").unwrap();
     browser.run(&first.replacen("fetch('/api", "await fetch('/api", 1));
@@ -204,7 +204,7 @@ fn a_page_of_an_upstream_does_not_act_as_the_operator() {
     assert_ne!(before, granted);
 }
 
-/// A session is one tree, which its task, its approvals and the search lead to and which grows while it is looked at.
+/// A session is one tree, which its task, its approvals and the search link to and which grows while it is viewed.
 #[test]
 fn a_session_is_one_tree_and_every_way_leads_there() {
     let stage = Stage::new();
@@ -242,7 +242,7 @@ fn a_session_is_one_tree_and_every_way_leads_there() {
     stage.agent_wants("git push --tags").exits(2);
     browser.find(&call("git push --tags"));
 
-    // A term opens its meaning without leaving the page.
+    // A term shows its meaning without leaving the page.
     browser.goto("/ledger");
     browser.click("//h1/button[.=\"?\"]");
     browser.sees("append-only list of the hashes of all bundles");
@@ -309,7 +309,7 @@ fn every_page_is_fit_for_everybody() {
             browser.is_fit_for_everybody(&format!("{page} on {screen:?}"));
         }
     }
-    // Where the heads of a table are out of sight, each cell shows the name of its column.
+    // If the header of a table is hidden, each cell shows the name of its column.
     let shown = "const cell = document.querySelector('#standings td.n'); \
                  return [cell.dataset.column, getComputedStyle(cell, '::before').content]";
     for (screen, is_shown) in [(PHONE, true), (DESK, false)] {
@@ -344,7 +344,7 @@ fn without_scripts_everything_is_there_but_the_live_feed() {
     browser.sees("Исследования");
 }
 
-/// `cargo xtask screenshots` says where the pictures of the documents are; otherwise they are made and thrown away.
+/// `cargo xtask screenshots` sets the folder for the pictures of the documents; otherwise they are discarded.
 #[test]
 fn pictures_of_the_pages_are_small_enough_for_the_documents() {
     let nowhere = tempfile::tempdir().unwrap();

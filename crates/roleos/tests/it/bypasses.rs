@@ -1,5 +1,5 @@
-//! Ways past the gate that were found once, each by its name: what the text is answered, and what really runs under
-//! `roleos run`, with recorders in the place of the programs that act. Each is also run plainly, so that it is known to act.
+//! Known ways past the gate, each by its name: the verdict on the text, and the programs that really run under `roleos
+//! run`, with recorders in place of programs that act. Each is also run without supervision, to prove that it acts.
 //!
 //! Tools that may not be installed have stand-ins that start what the tool would start from its file.
 
@@ -12,16 +12,16 @@ use serde_json::Value;
 use crate::terminal::Terminal;
 use crate::workspace::{Ran, Workspace, ran};
 
-/// A command, what is wrong with it, and the files of the project.
+/// A command, the reason why it is refused, and the files of the project.
 type Project<'a> = (&'a str, &'a str, Vec<(String, String)>);
 
-/// A name, a command, whether it may be opaque, and the files beside it.
+/// A name, a command, `true` if it may be opaque, and the files beside it.
 type Row<'a> = (&'a str, String, bool, &'a [(&'a str, &'a str)]);
 
-/// Writes down by which words it was called.
+/// Records the words of its call.
 const RECORDER: &str = "#!/bin/sh\necho \"${0##*/} $*\" >> \"$RECORD\"\n";
 
-/// Stand-ins, as far as these files need them.
+/// Stand-ins with the features that these files need.
 const STAND_INS: [(&str, &str); 4] = [
     ("tox", "#!/bin/sh\nsed -n '/^    /p' tox.ini | sh\n"),
     ("just", "#!/bin/sh\nsed -n '/^    /p' Justfile | sh\n"),
@@ -35,7 +35,7 @@ const STAND_INS: [(&str, &str); 4] = [
     ),
 ];
 
-/// A workspace with the programs of the gate's table as recorders.
+/// A workspace with recorders in place of the programs in the gate's table.
 struct Place {
     workspace: Workspace,
 }
@@ -66,7 +66,7 @@ impl Place {
         ran(command)
     }
 
-    /// What ran, and is forgotten.
+    /// Returns the recorded programs, and clears the record.
     fn recorded(&self) -> String {
         let file = self.workspace.path("record");
         let recorded = fs::read_to_string(&file).unwrap_or_default();
@@ -74,7 +74,7 @@ impl Place {
         recorded
     }
 
-    /// The verdict on the text and the actions that were found in it.
+    /// Returns the verdict on the text, with the detected actions.
     fn explained(&self, text: &str) -> (String, Vec<String>) {
         let answer = self.workspace.roleos(&["--json", "explain", text]).json();
         let actions = answer["actions"].as_array().unwrap();
@@ -93,7 +93,7 @@ impl Place {
         (self.with_recorders(command), self.recorded())
     }
 
-    /// What came of it under supervision: the run, the recorded programs, the refused actions.
+    /// Runs the text under supervision: returns the run, the recorded programs, and the refused actions.
     fn supervised(&self, text: &str) -> (Ran, String, Vec<String>) {
         let report = self.workspace.home().join("report.json");
         let words = ["run", "--report", report.to_str().unwrap(), "--shell", text];
@@ -106,7 +106,7 @@ impl Place {
     }
 }
 
-/// Whether one of the recorded programs is the act.
+/// Returns `true` if one of the recorded programs is the act.
 fn acts(recorded: &str) -> bool {
     let is_act = |line: &str| line.starts_with("git push") || line == "npm publish";
     recorded.lines().any(is_act)
@@ -117,7 +117,7 @@ fn numbered(from: &str, count: usize, behind: &str) -> String {
     each.collect()
 }
 
-/// The act lies behind a limit of a reader that is gone: the text cannot be told, and the act itself is refused.
+/// The act is behind a limit of a removed parser: the text is opaque, and the act itself is refused.
 #[test]
 fn an_act_behind_a_cap_of_a_reader_that_is_gone_is_opaque_and_refused_when_it_begins() {
     let included = numbered(" i", 40, ".mk");
@@ -272,8 +272,9 @@ fn friction_4_1_an_act_is_not_lost_because_something_else_is_opaque() {
     }
 }
 
-/// Text is not a command: none of these is an act, nobody is asked where supervision is to be had, and it refuses nothing
-/// of them. What runs recipes or scripts is opaque, so it is asked about where nothing watches.
+/// Text is not a command: none of these is an act, none needs a confirmation if supervision is available, and
+/// supervision refuses none. A program that runs recipes or scripts is opaque, so it needs a confirmation without
+/// supervision.
 #[test]
 fn friction_4_2_to_4_6_text_that_is_no_command_is_left_alone() {
     let lines = "if x {\n\tcase a:\n\t\tfor {\n";

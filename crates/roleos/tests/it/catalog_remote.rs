@@ -1,4 +1,4 @@
-//! A catalog on another machine: a real server on loopback, and the binary that asks it.
+//! A catalog on another machine: a real server on loopback, and the binary as its client.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -11,7 +11,7 @@ use crate::workspace::{Ran, Workspace, ran};
 
 const URL: &str = "AI_AGENT_ROLES_CATALOG_URL";
 
-/// What a path is answered with.
+/// Answer to a path.
 #[derive(Clone)]
 enum Answer {
     File(String),
@@ -19,7 +19,7 @@ enum Answer {
     Status(u16),
 }
 
-/// A server that lives as long as the test program, and remembers what it was asked.
+/// A server that lives as long as the test program, and records the requests.
 struct Server {
     address: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -47,7 +47,7 @@ impl Server {
         ran(command)
     }
 
-    /// Returns the questions since the last call, without the prefix, in order of their names.
+    /// Returns the requests since the last call, without the prefix, ordered by name.
     fn questions(&self) -> Vec<String> {
         let asked = std::mem::take(&mut *self.asked.lock().unwrap());
         let mut asked: Vec<_> = asked
@@ -58,7 +58,7 @@ impl Server {
         asked
     }
 
-    /// Runs the check against this server, with a cache of the workspace's own.
+    /// Runs the check against this server, with a separate cache in the workspace.
     fn check(&self, workspace: &Workspace, words: &[&str]) -> Ran {
         let words = [&["--json", "catalog", "check", "--remote"], words].concat();
         let mut command = workspace.command(&words);
@@ -69,7 +69,7 @@ impl Server {
     }
 }
 
-/// One question a connection; the validator is the length of the file.
+/// Answers one request per connection; the validator is the length of the file.
 fn answer(mut stream: TcpStream, answers: &BTreeMap<String, Answer>, log: &Mutex<Vec<String>>) {
     let lines: Vec<String> = BufReader::new(stream.try_clone().unwrap())
         .lines()
@@ -99,7 +99,7 @@ fn answer(mut stream: TcpStream, answers: &BTreeMap<String, Answer>, log: &Mutex
             }
         }
     };
-    // A client that has seen enough may be gone.
+    // A client that has read enough may be gone.
     write!(
         stream,
         "HTTP/1.1 {}",
@@ -108,7 +108,7 @@ fn answer(mut stream: TcpStream, answers: &BTreeMap<String, Answer>, log: &Mutex
     .ok();
 }
 
-/// The published catalog, as a server has it.
+/// Returns the published catalog, as a server has it.
 fn published() -> BTreeMap<String, Answer> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../catalog/tests/vectors/catalog");
     let files = ["index.yaml"].map(str::to_owned).into_iter();
@@ -281,7 +281,7 @@ fn every_command_takes_a_catalog_from_another_machine() {
     assert_eq!(diff["languages"][0]["changed"], true, "{diff}");
     let exported = from(&["export", "--to", "cursor", "seed-librarian"]);
     assert_eq!(exported[0]["state"], "written");
-    // Without a catalog here, the address of the environment is the default.
+    // Without a local catalog, the address of the environment is the default.
     let mut command = workspace.command(&["--json", "catalog", "show", "tide-clerk"]);
     command.env(URL, &server.address);
     assert_eq!(ran(command).exits(0).json()["slug"], "tide-clerk");

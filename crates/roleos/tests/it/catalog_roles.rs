@@ -1,4 +1,4 @@
-//! Looking at a catalog, writing for it, installing from it and exporting out of it.
+//! Showing a catalog, writing for it, installing from it and exporting it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::workspace::{Ran, Workspace};
 
-/// The catalog that the product ships.
+/// Returns the shipped catalog.
 fn shipped() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog")
 }
 
-/// A workspace with a copy of the shipped catalog.
+/// Returns a workspace with a copy of the shipped catalog.
 pub(crate) fn with_catalog() -> Workspace {
     let workspace = Workspace::new();
     copy(&shipped(), &workspace.path("catalog"));
@@ -38,7 +38,7 @@ fn catalog(workspace: &Workspace, arguments: &[&str]) -> Ran {
     workspace.roleos(&[&["--json", "catalog"], arguments].concat())
 }
 
-/// The JSON answer of a run that must succeed.
+/// Returns the JSON answer of a run that must succeed.
 #[track_caller]
 fn answer(workspace: &Workspace, arguments: &[&str]) -> Value {
     catalog(workspace, arguments).exits(0).json()

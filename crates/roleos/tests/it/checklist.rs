@@ -1,4 +1,4 @@
-//! The protocol's own checklist for implementers, one test an item, through the binary.
+//! The protocol's own checklist for implementers, one test per item, through the binary.
 
 use selection::metric::Metric;
 use selection::quality;
@@ -23,7 +23,7 @@ fn manifest() -> Value {
     })
 }
 
-/// Takes a value out of a document.
+/// Removes a value from a document.
 fn without(mut document: Value, path: &str) -> Value {
     let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
     let pointer = parent
@@ -83,7 +83,7 @@ fn model_manifest_schema_compliance() {
     }
 }
 
-/// A line with exactly the protocol's fields.
+/// Returns a line with exactly the protocol's fields.
 fn line(
     model: &str,
     passed: bool,
@@ -170,7 +170,7 @@ fn metric_v1_compliance() {
     assert_eq!(weights, [1.0, 0.3, 1.0, 0.4, 1.0, 0.2]);
 }
 
-/// A role whose one version says what the input tells it to say.
+/// Returns a role whose one version answers what the input prescribes.
 fn parrot() -> (Adapter, Workspace) {
     let adapter = Adapter::new(|request| {
         let said = request.body["input"].clone();

@@ -1,7 +1,8 @@
 //! Every command block of README.md and docs/*.md, executed page by page in a fresh home and folder.
 //!
-//! A block is a fence of `sh`, or of `console` with commands behind `$ `. Its info string may say `exit=N` (of the last
-//! command), or `skip="reason"` where it cannot be executed here. `<!-- setup: COMMAND -->` prepares what a block needs.
+//! A block is a fence of `sh`, or of `console` with commands after `$ `. Its info string may say `exit=N` (of the last
+//! command), or `skip="reason"` where it cannot be executed here. `<!-- setup: COMMAND -->` prepares the requirements
+//! of a block.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::workspace::ROLEOS;
 
-/// The only reasons for which a block is not executed, and how many blocks may have each.
+/// The only reasons to skip a block, with the number of blocks for each.
 const SKIPPED: &[(&str, usize)] = &[
     ("a test of its own plays it with the clients", 2),
     ("asks at the terminal", 3),
@@ -29,10 +30,10 @@ const SKIPPED: &[(&str, usize)] = &[
     ("shows the session of a real agent", 1),
 ];
 
-/// No page takes this long; one that does hangs.
+/// Longer than any page takes; one that takes longer hangs.
 const TOO_LONG: Duration = Duration::from_secs(120);
 
-/// The port that the pages name; the test takes a free one.
+/// The port in the pages; the test uses a free one.
 const PORT: &str = "8011";
 
 #[derive(Debug, Default)]
@@ -59,7 +60,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Takes the commands out of a page.
+/// Extracts the commands of a page.
 fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut lines = (1..).zip(text.lines());
@@ -109,7 +110,7 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// The commands behind `$ `, with the lines that go on after a backslash.
+/// Returns the commands after `$ `, with continuation lines after a backslash.
 fn typed(body: &[&str]) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     let mut goes_on = false;
@@ -124,7 +125,7 @@ fn typed(body: &[&str]) -> Vec<String> {
     commands
 }
 
-/// One script of a whole page, so that a block goes on where the one before it stopped.
+/// Joins a whole page into one script, so that a block continues where the one before it ended.
 fn script(blocks: &[Block]) -> String {
     let mut script = String::from("set -e\n");
     for block in blocks.iter().filter(|block| block.skip.is_none()) {
@@ -147,7 +148,7 @@ fn script(blocks: &[Block]) -> String {
     script
 }
 
-/// Executes a page and says what went wrong, with the line of the block.
+/// Executes a page and returns the error, with the line of the block.
 fn play(page: &Path) -> Result<(), String> {
     let blocks = blocks(&fs::read_to_string(page).unwrap());
     let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -14,7 +14,7 @@ const ADAPTER: &str = "conf-adapter";
 const BASE: &str = "Qwen/Qwen3-14B";
 const GATE: &str = "[oversight]\ncapability_gate = true\n";
 
-/// An entry without a centroid, as the published registry has it.
+/// Returns an entry without a centroid, like the published registry.
 fn entry(url: &str) -> Value {
     json!({
         "role": ROLE, "backend_url": url, "fallback": "claude", "workload_quota": 0.5, "active_version": "conf-1",
@@ -26,7 +26,7 @@ fn entry(url: &str) -> Value {
     })
 }
 
-/// A workspace whose gate is on, so that anything that could block would.
+/// Returns a workspace with the gate on, so that anything that could block would.
 fn workspace(entry: &Value) -> Workspace {
     let workspace = Workspace::with_config(GATE);
     let registry = json!({ "schema": "roleos-specialist-registry/v1", "specialists": [entry] });
@@ -40,7 +40,7 @@ fn says(verdict: Value) -> Adapter {
     })
 }
 
-/// One call of Bash with the flag on.
+/// Makes one Bash call with the flag on.
 fn run(workspace: &Workspace, input: &Value) -> Ran {
     run_with(workspace, "1", input)
 }
@@ -56,7 +56,7 @@ fn harmless() -> Value {
     json!({ "command": "ls -la", "timeout": 1000 })
 }
 
-/// The agent hears nothing and goes on.
+/// Asserts that the agent gets no message and proceeds.
 #[track_caller]
 fn is_silent(ran: &Ran) {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:#?}");

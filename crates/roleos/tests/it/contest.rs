@@ -291,7 +291,7 @@ fn a_signature_is_checked_when_it_is_there_and_wanted_when_the_settings_say_so()
         .json();
     register(&file).exits(0);
     assert_eq!(place.version(0)["signed_by"], signed["key_id"]);
-    // A signature over something else is worse than none, whatever the settings say.
+    // A signature over other content is worse than none, regardless of the settings.
     workspace.write(".role-os/config.toml", "");
     let other = place.write("good", "1.1.0");
     let signature = workspace.read(&format!("{file}.sig"));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::workspace::Workspace;
 
-/// A catalogue with one good tool and one that is wrong in several ways.
+/// A catalogue with one valid tool and one with several mistakes.
 const WRONG: &str = r#"{
   "Bash": {
     "params": [{ "name": "timeout", "type": "number", "max": 600000 }, null],

@@ -1,4 +1,5 @@
-//! Killed, crowded and starved: what was acknowledged is there, and the rest is repaired or was never begun.
+//! Kills, concurrency and lack of resources: everything acknowledged is there, and the rest is repaired or was never
+//! begun.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +24,7 @@ fn start(workspace: &Workspace) -> Child {
         .unwrap()
 }
 
-/// The file that a seal printed, if it came to that.
+/// Returns the file that a seal printed, if it got that far.
 fn acknowledged(mut child: Child) -> Option<PathBuf> {
     let mut printed = String::new();
     child
@@ -46,12 +47,12 @@ fn a_kill_at_any_time_loses_nothing_that_was_acknowledged() {
     let mut longest = started.elapsed();
     let mut hits = 0;
     for attempt in 0_u32.. {
-        // The golden section spreads the moments evenly over the time, whatever their number.
+        // The golden section spreads the moments evenly over the time, for any number of them.
         let moment = f64::from(attempt) * 0.618_034 % 1.0;
         let mut child = start(&workspace);
         thread::sleep(longest.mul_f64(moment));
         child.kill().unwrap();
-        // The time follows that of a seal, so that the kills fall into all of it and some come too late.
+        // The time follows that of a seal, so that the kills cover all of it and some come too late.
         if let Some(file) = acknowledged(child) {
             sealed.insert(file);
             longest = longest.mul_f64(0.96);
@@ -204,17 +205,17 @@ fn a_bundle_that_was_logged_but_not_named_is_finished() {
             .contains("logged but not finished")
     );
     assert_eq!(workspace.audit(&[]).1, [""; 0]);
-    // One that was written and never logged was never acknowledged; it is in nobody's way.
+    // A bundle that was written and never logged was never acknowledged; it does no harm.
     fs::copy(&bundles[0], pending(&bundles[0].with_file_name("00.rvww"))).unwrap();
     assert_eq!(workspace.audit(&[]).1, [""; 0]);
 }
 
-/// A seal whose process may not write a file beyond so many blocks of 512 bytes, as on a disk that is full.
+/// Runs a seal whose process may not write a file beyond so many blocks of 512 bytes, like on a full disk.
 fn seal_with_room_for(workspace: &Workspace, blocks: usize) -> crate::workspace::Ran {
     let mut command = Command::new("sh");
     command
         .arg("-c")
-        // Ignored, the signal becomes the error that a full disk gives.
+        // If ignored, the signal becomes the error of a full disk.
         .arg(format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""))
         .arg("sh")
         .arg(ROLEOS)
@@ -266,7 +267,7 @@ fn a_full_disk_is_said_and_leaves_nothing_half_written() {
     assert_eq!(workspace.audit(&[]).1, [""; 0]);
 }
 
-/// Runs as a user whom permissions stop: ourselves, or nobody when we are root.
+/// Runs as a user who is subject to permissions: the current one, or `nobody` instead of root.
 fn as_an_ordinary_user(workspace: &Workspace, words: &[&str]) -> crate::workspace::Ran {
     ran(workspace.unprivileged(workspace.command(words)))
 }

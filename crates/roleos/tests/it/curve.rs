@@ -1,4 +1,4 @@
-//! The cost-to-outcome curve through the binary: periods, cost per solve, and what used to work and no longer does.
+//! The cost-to-outcome curve through the binary: periods, cost per solve, and regressions.
 
 use serde_json::{Value, json};
 use witness::wire::Outcome;
@@ -6,7 +6,7 @@ use witness::wire::Outcome;
 use crate::sample::{DAY, KEY_HEX, NEW_YEAR, Sample};
 use crate::workspace::Workspace;
 
-/// An attempt `days` after new year.
+/// Returns an attempt `days` after new year.
 fn attempt(task: u8, days: u64, outcome: Outcome, suite_task: Option<&'static str>) -> Sample {
     Sample {
         created_ns: NEW_YEAR + days * DAY + u64::from(task),
@@ -28,7 +28,7 @@ fn curve(bundles: &[Vec<u8>], more: &[&str]) -> Value {
     workspace.roleos(&words).exits(0).json()
 }
 
-/// Expects, for each period, the tasks, the solved ones, and the regressions.
+/// Asserts, for each period, the tasks, the solved ones, and the regressions.
 #[track_caller]
 fn check(attempts: &[Sample], more: &[&str], expected: &[(&str, u64, u64, u64)]) {
     let bundles: Vec<_> = attempts.iter().map(Sample::signed).collect();

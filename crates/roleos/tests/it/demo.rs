@@ -1,4 +1,4 @@
-//! `roleos up --demo`, small: what it claims is read back through the product's own commands.
+//! `roleos up --demo`, at a small size: its claims are checked through the product's own commands.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::workspace::ROLEOS;
 
-/// The demo, small, begun.
+/// Starts a small demo.
 fn begun(root: &Path, words: &[&str]) -> Child {
     Command::new(ROLEOS)
         .arg("--root")
@@ -20,7 +20,7 @@ fn begun(root: &Path, words: &[&str]) -> Child {
         .args(["--demo-dispatches", "100"])
         .args(words)
         .env("HOME", root)
-        // A demo that follows the user's variables would write into the user's files.
+        // A demo that used the user's variables would write to the user's files.
         .env("ROLEOS_SPECIALISTS_PATH", root.join("users-own.json"))
         .env("ROLEOS_SHADOW_K", "1000000")
         .stdout(Stdio::piped())
@@ -29,13 +29,13 @@ fn begun(root: &Path, words: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Ctrl-C's signal.
+/// Sends Ctrl-C's signal.
 fn interrupt(child: &Child) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::INT).unwrap();
 }
 
-/// Ends the demo with Ctrl-C's signal as soon as it has said this, and nothing of it is left running.
+/// Ends the demo with Ctrl-C's signal as soon as it has printed this phrase, and asserts that no process of it is left.
 fn broken_off_after(root: &Path, phrase: &str) {
     let mut child = begun(root, &[]);
     let mut said = String::new();
@@ -59,7 +59,7 @@ fn broken_off_after(root: &Path, phrase: &str) {
     assert!(TcpStream::connect(backstage).is_err(), "adapters still run");
 }
 
-/// Plays the demo until it serves, and ends it with Ctrl-C's signal. What it said to people.
+/// Plays the demo until it serves, and ends it with Ctrl-C's signal. Returns its output for people.
 fn played(root: &Path, words: &[&str]) -> String {
     let mut child = begun(root, words);
     let mut line = String::new();
@@ -101,7 +101,7 @@ fn lines(root: &Path, name: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Every file of the demo that says what happened, with its size.
+/// Returns every log file of the demo, with its size.
 fn history(root: &Path) -> Vec<(String, usize)> {
     let names = [
         ".role-os/run_log.jsonl",
@@ -215,7 +215,7 @@ fn the_loop_is_played_once_and_holds() {
     assert_eq!(history(root), before, "nothing is done twice");
 }
 
-/// Cost of the session's bundle, in dollars.
+/// Returns the cost of the session's bundle, in dollars.
 fn agents_bundle(root: &Path) -> Value {
     let bundles = json(root, &["witness", "list"]);
     let own = bundles.as_array().unwrap().iter().find(|one| {

@@ -1,4 +1,4 @@
-//! The files in `examples/` that run the product elsewhere: each is read by the tool that it is for, where there is one.
+//! The files in `examples/` that run the product elsewhere: each is read by its tool, if there is one.
 
 use std::env;
 use std::fs;
@@ -134,7 +134,7 @@ fn the_action_summarises_and_takes_over_the_exit_code() {
     assert!(action.root().get("runs").is_some());
 }
 
-/// The plugin asks at the same events as `roleos init` does, blocks where that blocks, and its command refuses a push.
+/// The plugin registers the same events as `roleos init`, blocks in the same cases, and its command refuses a push.
 #[test]
 fn the_claude_plugin_guards_as_an_installation_does() {
     let parse = |text: String| serde_json::from_str::<Value>(&text).unwrap();

@@ -1,4 +1,5 @@
-//! Our documents: the examples fit the committed schemas and the commands, and what is wrong is refused for that reason.
+//! Our documents: the examples match the committed schemas and the commands, and invalid ones are refused for the right
+//! reason.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ fn example(name: &str) -> String {
     std::fs::read_to_string(root().join("examples/selection").join(name)).unwrap()
 }
 
-/// What a committed schema says of a document; empty when it fits.
+/// Returns the error of a committed schema about a document; empty if it matches.
 fn complaint(schema: &str, value: &Value) -> String {
     let path = root().join("schemas").join(format!("{schema}.schema.json"));
     let text = std::fs::read_to_string(path).unwrap();
@@ -93,7 +94,7 @@ fn the_example_of_a_run_log_holds_in_both_shapes() {
         .exits(0);
 }
 
-/// As others write them: a dotted id, hashes that are none, the older names of the same things.
+/// Foreign variants: a dotted id, invalid hashes, the older names of the same fields.
 #[test]
 fn documents_of_other_dialects_are_refused_for_what_is_wrong_with_them() {
     let workspace = Workspace::new();
@@ -137,7 +138,7 @@ fn documents_of_other_dialects_are_refused_for_what_is_wrong_with_them() {
             "routing.fallback",
         ]
     );
-    // A log whose prompt hashes are none: one reason a line, whatever else its numbers say.
+    // A log with invalid prompt hashes: one reason per line, regardless of its other numbers.
     let line = json!({
         "timestamp": "2026-01-01T00:00:00Z", "prompt_hash": "abc123", "model_id": "lab.note", "metric_version": "v1",
         "verifier_result": "PASS", "reward": 0.75,
@@ -159,6 +160,6 @@ fn documents_of_other_dialects_are_refused_for_what_is_wrong_with_them() {
         })
         .collect();
     assert_eq!(reasons, [(&json!(1), true), (&json!(2), true)]);
-    // The protocol's summary writes `metric_v1` and no `proxy_values`; that is our own shape.
+    // The protocol's summary writes `metric_v1` and no `proxy_values`; that is our own format.
     assert_eq!(complaint("run-log", &log()[0]), "");
 }

@@ -1,4 +1,4 @@
-//! The in-toto export, verified by an implementation that is not ours: Python's securesystemslib.
+//! The in-toto export, verified by a foreign implementation: Python's securesystemslib.
 
 use std::env;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::workspace::Workspace;
 
-/// The script beside this file, with the interpreter that `cargo xtask test` names.
+/// Runs the script beside this file, with the interpreter of `cargo xtask test`.
 fn verify(envelope: &Path, public_key: &str) -> Output {
     let python = env::var_os("ROLEOS_TEST_PYTHON").expect(
         "ROLEOS_TEST_PYTHON names no interpreter; `cargo xtask test` makes one with \
@@ -23,7 +23,7 @@ fn verify(envelope: &Path, public_key: &str) -> Output {
         .expect("the interpreter can be started")
 }
 
-/// Base64 of other bytes: one letter in the middle is another.
+/// Returns base64 of other bytes: one letter in the middle is changed.
 fn other_base64(text: &str) -> String {
     let (mut letters, middle): (Vec<char>, _) = (text.chars().collect(), text.len() / 2);
     letters[middle] = if letters[middle] == 'A' { 'B' } else { 'A' };
@@ -34,7 +34,7 @@ fn refused(output: &Output) -> bool {
     output.status.code() == Some(1) && output.stderr.starts_with(b"refused: ")
 }
 
-/// A workspace with an exported bundle, and the public key of its signer.
+/// Returns a workspace with an exported bundle, and the public key of its signer.
 fn exported() -> (Workspace, Value, String) {
     let workspace = Workspace::new();
     workspace.write("issue.md", "Grüße, \"quoted\" and \\ back\n");

@@ -15,7 +15,7 @@ const HOOK: &str = ".claude/settings.local.json";
 const GRANTS: &str = ".claude/role-os/capabilities.json";
 const PLANTED: &str = "{\"git:push\":{\"granted\":true}}";
 
-/// A workspace with the hook in it, a folder `evil` with other settings and a grant, and archives of it.
+/// Returns a workspace with the hook, a folder `evil` with other settings and a grant, and archives of it.
 pub(crate) fn prepared() -> Workspace {
     let workspace = repository();
     workspace.roleos(&["init", "--agent", "claude"]).succeeds();
@@ -55,7 +55,7 @@ pub(crate) fn session(workspace: &Workspace, name: &str, session: &str, more: &V
     attended(workspace, name, session, more, false)
 }
 
-/// Without a person a question is a refusal, so nothing that happens then was approved.
+/// Makes a call with a person: without one a question is a refusal, so later changes would not be approved.
 fn attended(
     workspace: &Workspace,
     name: &str,
@@ -89,21 +89,22 @@ fn after(workspace: &Workspace, tool: &str, input: &Value) -> Ran {
     session(workspace, "PostToolUse", "a", &more).exits(0)
 }
 
-/// One call of an agent: asked, run whatever the answer was, reported. Returns what the agent is told afterwards.
+/// Makes one call of an agent: asks the hook, runs the command regardless of the answer, reports it. Returns the
+/// message to the agent afterwards.
 pub(crate) fn run(workspace: &Workspace, command: &str) -> String {
     run_by(workspace, command, || shell(workspace, command))
 }
 
-/// The same, where `act` runs the command.
+/// Does the same with `act` in place of the command.
 pub(crate) fn run_by(workspace: &Workspace, command: &str, act: impl FnOnce()) -> String {
     let input = json!({ "command": command });
-    // What the gate says is not what is tested here: some of these it can read and refuses.
+    // The gate's answer is not tested here: it can analyse some of these and refuses them.
     before(workspace, "Bash", &input);
     act();
     after(workspace, "Bash", &input).stdout
 }
 
-/// The bytes and permissions of every protected file.
+/// Returns the bytes and permissions of every protected file.
 pub(crate) fn protected(workspace: &Workspace) -> Vec<(String, Option<Vec<u8>>, u32)> {
     [
         HOOK,
@@ -267,7 +268,7 @@ fn a_person_loses_nothing() {
         .next()
         .unwrap();
     assert_eq!(fs::read_to_string(kept).unwrap(), mine);
-    // The next session says so once, and `doctor` until a person has settled it.
+    // The next session reports it once, and `doctor` until a person has settled it.
     let start = json!({ "source": "startup" });
     let news = session(&workspace, "SessionStart", "b", &start).stdout;
     assert!(
@@ -309,7 +310,7 @@ fn between_calls_only_the_hook_and_its_switches_are_put_back() {
     run(&workspace, "true");
     assert_eq!(workspace.read(".claude/settings.json"), mine);
     assert_eq!(workspace.read(".mcp.json"), "{\"mcpServers\":{}}\n");
-    // Our hook is taken out of a file that holds other things as well, and hooks are switched off in another.
+    // Our hook is removed from a file with other content, and hooks are switched off in another.
     workspace.write(HOOK, "{\n  // mine\n  \"model\": \"opus\"\n}\n");
     workspace.write(
         ".claude/settings.json",
@@ -322,7 +323,7 @@ fn between_calls_only_the_hook_and_its_switches_are_put_back() {
     assert_eq!(hook.matches("\"hook\"").count(), 9, "{hook}");
     let switched = workspace.read(".claude/settings.json");
     assert_eq!(switched, "{\"disableAllHooks\": false, \"model\": \"x\"}\n");
-    // A file that is gone comes back.
+    // A missing file is restored.
     fs::remove_file(workspace.path(HOOK)).unwrap();
     session(
         &workspace,
@@ -346,7 +347,7 @@ fn what_roleos_writes_for_a_person_stays() {
     let told = after(&workspace, "Bash", &json!({ "command": "sleep 1" })).stdout;
     assert_eq!(told, "");
     assert_eq!(workspace.read(GRANTS), grants);
-    // Taking the hook out is a person's right as well.
+    // A person may remove the hook as well.
     before(&workspace, "Bash", &json!({ "command": "sleep 1" }));
     workspace.roleos(&["init", "--uninstall"]).succeeds();
     after(&workspace, "Bash", &json!({ "command": "sleep 1" }));
@@ -380,18 +381,18 @@ fn an_act_that_a_person_approved_stays() {
     let ask = || attended(&workspace, "PreToolUse", "a", &more, true);
     let asked = ask().stdout;
     assert!(asked.contains("\"ask\""), "{asked}");
-    // The person said yes, so it runs.
+    // The person answered yes, so it runs.
     shell(&workspace, "git config core.hooksPath .hooks");
     assert_eq!(after(&workspace, "Bash", &input).stdout, "");
     assert!(workspace.read(".git/config").contains("hooksPath"));
-    // A yes to that is none to other settings of the agent.
+    // An approval of that does not cover other settings of the agent.
     ask();
     workspace.write(HOOK, "{}");
     after(&workspace, "Bash", &input);
     assert!(workspace.read(HOOK).contains("PreToolUse"));
 }
 
-/// A branch with other settings of the agent, and with a grant if `granted`.
+/// Creates a branch with other settings of the agent, and with a grant if `granted`.
 fn branch_with_settings(granted: bool) -> Workspace {
     let workspace = prepared();
     git(&workspace, &["commit", "-q", "--allow-empty", "-m", "one"]).succeeds();
@@ -437,7 +438,7 @@ fn a_person_may_approve_settings_that_a_branch_brings() {
 
 #[test]
 fn an_approval_of_settings_covers_nothing_else() {
-    // What comes with a grant is not for an approval, and neither is a revision that may be another one then.
+    // A grant in the content cannot be approved, and neither can a revision that may change until then.
     for (granted, command) in [
         (true, "git merge -q team"),
         (false, "git merge -q team@{0}"),
@@ -449,7 +450,7 @@ fn an_approval_of_settings_covers_nothing_else() {
         let refused = refused.exits(2).stderr;
         assert!(refused.contains("no approval can allow it"), "{refused}");
     }
-    // A file that git takes for the branch.
+    // A file that git mistakes for the branch.
     let workspace = branch_with_settings(false);
     let merge = json!({ "command": "git merge -q team" });
     let refused = before(&workspace, "Bash", &merge).exits(2).stderr;
@@ -491,7 +492,7 @@ const FAILS: &str = "collected 2 items\n\nt.py F.    [100%]\n\nFAILED t.py::test
 const PASSES: &str =
     "collected 1 item\n\nu.py .    [100%]\n\n=========== 1 passed in 0.01s ===========\n";
 
-/// A session whose tests failed.
+/// Returns a session whose tests failed.
 fn failed() -> Workspace {
     let workspace = prepared();
     git(&workspace, &["commit", "-q", "--allow-empty", "-m", "one"]).succeeds();
@@ -508,7 +509,7 @@ fn failed() -> Workspace {
     workspace
 }
 
-/// The outcomes of all bundles, and the story of the last one.
+/// Returns the outcomes of all bundles, and the story of the last one.
 fn sealed(workspace: &Workspace) -> (String, String) {
     workspace.roleos(&["sessions", "seal", "--all"]).exits(0);
     let shown = workspace.roleos(&["witness", "list"]).succeeds();
@@ -604,7 +605,7 @@ fn nothing_is_written_for_a_call_that_changes_nothing() {
         found.sort();
         found
     };
-    // The facts of a fresh file prove nothing, so the first looks may still settle.
+    // The facts of a fresh file prove nothing, so the first checks may still settle.
     std::thread::sleep(std::time::Duration::from_millis(2100));
     run(&workspace, "true");
     let settled = state(&workspace);
@@ -612,7 +613,7 @@ fn nothing_is_written_for_a_call_that_changes_nothing() {
     assert_eq!(state(&workspace), settled);
 }
 
-/// The files that only change when a protected file does: neither running calls nor journals.
+/// Returns the files that only change with a protected file: neither running calls nor journals.
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut found = all_files(folder);
     found.retain(|path| {

@@ -1,4 +1,5 @@
-//! The commands of every day: status, config, prices, deny and dismiss, key export, roles out and off, logs, prune, uninstall.
+//! The commands of every day: status, config, prices, deny and dismiss, key export, removing and disabling roles, logs,
+//! prune, uninstall.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -168,7 +169,7 @@ fn the_settings_of_init_name_a_schema_that_is_there() {
             .stdout
             .trim_end()
     );
-    // What a newer program knows replaces it.
+    // The schema of a newer program replaces it.
     workspace.write(".role-os/config.schema.json", "{}");
     workspace.roleos(&["init", "--agent", "claude"]).exits(0);
     assert_eq!(workspace.read(".role-os/config.schema.json"), schema);
@@ -192,7 +193,7 @@ fn a_price_list_is_taken_in_after_a_yes() {
     assert_eq!(prices["prices"]["claude-opus-*"]["input"], json!(4.0));
     assert_eq!(prices["prices"]["new-model"]["input"], json!(1.0));
     assert_eq!(prices["prices"]["gpt-5-mini"]["input"], json!(0.25));
-    // The same list again changes nothing, so it asks nothing.
+    // The same list again changes nothing, so it needs no confirmation.
     workspace.roleos(&words).exits(0);
     workspace.write("prices.toml", "[m]\ninptu = 1\n");
     let bad = workspace.roleos(&words).exits(1);
@@ -202,7 +203,7 @@ fn a_price_list_is_taken_in_after_a_yes() {
     );
 }
 
-/// Runs a program on text and expects it to succeed.
+/// Pipes text through a program and asserts success.
 fn through(program: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     let mut child = Command::new(program)
         .args(arguments)
@@ -396,7 +397,7 @@ fn a_deleted_task_leaves_a_tombstone() {
     let card = || workspace.roleos(&["--json", "scorecard"]).exits(0).json();
     assert!(!ledger(&card()), "{}", card());
 
-    // A task that was not solved is missed by the scorecard.
+    // The scorecard misses an unsolved task.
     workspace
         .roleos(&["prune", "--task", task, "--yes"])
         .exits(0);
@@ -406,7 +407,7 @@ fn a_deleted_task_leaves_a_tombstone() {
         card()
     );
 
-    // Without a signature of ours a tombstone excuses nothing.
+    // Without our signature, a tombstone excuses nothing.
     let path = ".role-os/ledger/tombstones.jsonl";
     let text = workspace.read(path).replace("Ada", "Eve");
     workspace.write(path, text);
@@ -450,7 +451,7 @@ fn what_was_kept_long_enough_goes_with_a_yes_only() {
         )),
         "{note}"
     );
-    // Nothing is put into a folder that is there.
+    // An existing folder is not used.
     fs::write(&old, "{}\n").unwrap();
     age();
     let refused = workspace.roleos(&archive).exits(1);
@@ -577,7 +578,7 @@ fn doctor_names_models_without_a_price() {
     );
 }
 
-/// What is typed in an empty workspace, the exit code, what is said, and what must not be.
+/// Input in an empty workspace, the exit code, required output, and forbidden output.
 const HINTS: &[(&[&str], i32, &str, &str)] = &[
     (
         &["runs", "stats"],
@@ -785,7 +786,7 @@ fn the_scorecard_has_as_many_figures_as_its_help_says() {
     assert!(help.contains("sixteen figures"), "{help}");
 }
 
-/// Whoever has the program need not have the repository.
+/// A user with the program need not have the repository.
 #[test]
 fn no_text_of_the_program_points_to_a_file_of_the_repository() {
     let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -1,4 +1,4 @@
-//! Exams, levels, reviews, metrics and the selector through the binary: what the evidence says decides.
+//! Exams, levels, reviews, metrics and the selector through the binary: decided by the evidence.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,17 +40,17 @@ pub(super) fn registered(url: &str, active: Option<&str>, versions: &[Value]) ->
     });
     workspace.write(REGISTRY, registry.to_string());
     workspace.write("audit.json", AUDIT);
-    // The same three questions ten times over, each in words of its own: enough for a certificate.
+    // The same three questions ten times, in different words: enough for a certificate.
     workspace.write("long.json", long(other_words).to_string());
     workspace
 }
 
-/// Words that no other round has.
+/// Returns words that no other round has.
 pub(super) fn other_words(round: usize) -> String {
     format!(" s{}", "o".repeat(round + 1))
 }
 
-/// Thirty cases of three questions; `ending` makes the inputs of a round differ from those of another.
+/// Returns thirty cases of three questions; `ending` makes the inputs of a round differ from those of another.
 pub(super) fn long(ending: impl Fn(usize) -> String) -> Value {
     let mut long: Value = serde_json::from_str(AUDIT).unwrap();
     let cases = long["test_cases"].as_array().unwrap().clone();
@@ -64,7 +64,7 @@ pub(super) fn long(ending: impl Fn(usize) -> String) -> Value {
     long
 }
 
-/// Knows all capitals, but the one of Spain only as `good`.
+/// Starts an adapter that knows all capitals, but the one of Spain only as `good`.
 pub(super) fn atlas() -> Adapter {
     Adapter::new(|request| {
         let adapter = request.body["adapter_id"].as_str().unwrap_or_default();
@@ -192,7 +192,7 @@ fn an_exam_earns_the_first_level() {
     );
 }
 
-/// Answers every question alike: well-formed, and wrong.
+/// Starts an adapter that answers every question alike: well-formed, and wrong.
 fn sloppy() -> Adapter {
     Adapter::new(|request| {
         let adapter = request.body["adapter_id"].clone();
@@ -379,7 +379,7 @@ fn a_bad_set_or_subject_is_said() {
     );
 }
 
-/// A contest line of learning.
+/// Returns a line of a learning contest.
 fn line(
     number: usize,
     index: usize,
@@ -746,7 +746,7 @@ const TOPICS: [&str; 2] = [
     "chord tempo melody drum scale rhythm",
 ];
 
-/// A hundred contests: `good` wins on the first topic, `bad` on the second.
+/// Writes a hundred contests: `good` wins on the first topic, `bad` on the second.
 fn two_topics(workspace: &Workspace) {
     let winner = |number: usize| ["good", "bad"][number % 2];
     let hash = |number: usize| format!("{:02x}{number:062x}", number % 256);
@@ -786,7 +786,7 @@ fn two_topics(workspace: &Workspace) {
     }
 }
 
-/// Half of the inputs suit the active version; nothing tells what the general model costs.
+/// Checks a calibration: half of the inputs suit the active version; the general model's cost is unknown.
 fn calibrated(workspace: &Workspace) {
     let calibrate = |more: &[&str]| {
         let mut words = vec!["selector", "calibrate", "Atlas", "--json"];
@@ -827,7 +827,7 @@ fn calibrated(workspace: &Workspace) {
     );
 }
 
-/// Served answers of which only users say what they were worth: good on the first topic, bad on the second.
+/// Writes served answers that only users rate: good on the first topic, bad on the second.
 fn told(workspace: &Workspace, traces: std::ops::Range<usize>, score: impl Fn(usize) -> f64) {
     for number in traces {
         let said = feedback::Said {
@@ -883,7 +883,7 @@ fn what_users_say_labels_answers_and_raises_no_level() {
     let train =
         |more: &[&str]| workspace.roleos(&[&["selector", "train", "--json"], more].concat());
     assert_eq!(train(&[]).exits(1).json_error()["code"], "nothing_to_learn");
-    // The last word on an answer counts, once.
+    // The last feedback on an answer counts, once.
     told(&workspace, 0..60, |_| 1.0);
     told(&workspace, 0..60, |number| {
         f64::from(u8::from(number % 2 == 0))
@@ -978,7 +978,7 @@ fn a_selector_is_trained_shown_and_asked() {
     let forced = workspace.roleos(&[&promote[..], &["--force", "--reason", "x"]].concat());
     let said = forced.succeeds();
     assert!(said.contains("next: `bad` has no training data"), "{said}");
-    // The first ends the canary, and then there is nothing behind the active version.
+    // The first ends the canary, and then there is no version before the active one.
     for code in [0, 2] {
         workspace
             .roleos(&["specialist", "rollback", "Atlas"])

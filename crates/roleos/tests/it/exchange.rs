@@ -1,4 +1,4 @@
-//! What is exported for SWE-bench and Harbor, against their published packages; and the way back in.
+//! Exports for SWE-bench and Harbor, checked with their published packages; and imports of them.
 
 #![expect(
     clippy::print_stdout,
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::prove::workspace;
 use crate::workspace::Workspace;
 
-/// The script with the packages; its answer goes to the terminal.
+/// Returns the script with the packages; its output is not captured.
 fn packages(words: &[&str]) -> Command {
     let python = env::var_os("ROLEOS_TEST_EXCHANGE").expect(
         "ROLEOS_TEST_EXCHANGE names no interpreter; `cargo xtask test` makes one with \
@@ -42,7 +42,7 @@ fn passes(output: &std::process::Output) {
     println!("{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// SplitMix64, so that a failure can be seen again.
+/// SplitMix64, so that a failure is reproducible.
 struct Random(u64);
 
 impl Random {
@@ -67,13 +67,13 @@ fn the_grader_of_swebench_gives_our_verdict() {
     let mut input = child.stdin.take().unwrap();
     for _ in 0..3000 {
         let mut tests = Tests::default();
-        // In JUnit's words, because what an expected failure is called is up to the reader of the report.
+        // In JUnit's format, because the name of an expected failure depends on the reader of the report.
         let mut status = BTreeMap::new();
         let mut cases = BTreeMap::new();
         let most_pass = random.below(3) > 0;
         for test in 0..=random.below(6) {
             let name = match random.below(8) {
-                // Cut off, as hundreds of names in SWE-bench Verified.
+                // Cut off, like hundreds of names in SWE-bench Verified.
                 0 => format!("t{test}[a"),
                 _ => format!("t{test}"),
             };
@@ -118,7 +118,7 @@ fn the_grader_of_swebench_gives_our_verdict() {
     assert!((500..2500).contains(&solved), "one-sided: {printed}");
 }
 
-/// An agent that solves the first task, makes the second no better, and leaves the others.
+/// An agent that solves the first task, fails the second, and leaves the others.
 const AGENT: &str = "if grep -q ' 1 ' {issue_file}; then printf 'times1() { echo $(($1 * 1)); }\\n' >> lib.sh; \
     elif grep -q ' 2 ' {issue_file}; then echo x > y; fi";
 
@@ -165,7 +165,7 @@ fn published_packages_take_every_export() {
     passes(&ran.unwrap());
     run_folders(&folder.join("harbor"));
 
-    // The way back: the same tasks, from folders whole, from rows but for what rows cannot hold.
+    // The way back: the same tasks, from folders completely, from rows except for data that rows cannot contain.
     let digests = |suite: &str| {
         let text = fs::read_to_string(workspace.path(suite).join("suite.toml")).unwrap();
         text.lines()
@@ -220,7 +220,8 @@ fn published_packages_take_every_export() {
     assert!(!imported[0].is_empty());
 }
 
-/// Runs the scripts of task folders in boxes that look like their containers: the tests fail, and pass with the solution.
+/// Runs the scripts of task folders in boxes that resemble their containers: the tests fail, and pass with the
+/// solution.
 fn run_folders(folders: &Path) {
     for folder in fs::read_dir(folders).unwrap() {
         let folder = folder.unwrap().path();

@@ -1,4 +1,4 @@
-//! `roleos explain`: the contract of its answers, for programs and for people.
+//! `roleos explain`: the format of its answers, for programs and for people.
 
 use crate::workspace::Workspace;
 
@@ -14,7 +14,7 @@ fn a_verdict_is_an_answer_and_no_failure() {
     assert_eq!(answer["spans"], serde_json::json!([[0, 12]]));
 }
 
-/// The parser panics on this; nobody is shown a trace.
+/// The parser panics on this; no trace is shown.
 #[test]
 fn what_the_parser_fails_on_is_asked_about_and_nothing_else_is_said() {
     let text = "a<<z(}${ ,~}${ {<<z(s(?\nz\n";
@@ -103,7 +103,7 @@ fn the_corpora_are_answered_by_the_binary_as_by_the_library() {
         let right = if gated {
             stops || verdict == "watch"
         } else {
-            // What is not read and leaves supervision, such as code in a container, is asked about.
+            // Code that is not analysed and escapes supervision, such as in a container, needs a confirmation.
             let is_empty = |part: &str| answer[part].as_array().unwrap().is_empty();
             let only_opaque = is_empty("actions") && is_empty("protected") && !is_empty("opaque");
             !stops || flagged || (verdict == "ask" && only_opaque)

@@ -1,4 +1,4 @@
-//! A short walk of `cargo xtask faults`: the worst that a machine does, on the commands that matter most.
+//! A short run of `cargo xtask faults`: faults of a machine during the most important commands.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A registry that came with a clone: it is shown and never followed until a person trusts exactly this content.
+//! A registry that came with a clone: it is shown and never used until a person trusts exactly this content.
 
 use std::path::Path;
 use std::process::Command;
@@ -43,7 +43,7 @@ fn registry(url: &str) -> String {
     format!("{registry:#}\n")
 }
 
-/// A repository whose registry sends every input, with a secret of the environment, to a stranger.
+/// A repository whose registry sends every input, with a secret of the environment, to a foreign server.
 struct Clone {
     workspace: Workspace,
     stranger: Adapter,
@@ -64,7 +64,7 @@ impl Clone {
         }
     }
 
-    /// The decision, after the real thing or a dry run.
+    /// Returns the decision, after a real dispatch or a dry run.
     fn dispatch(&self, dry: bool) -> (Value, String) {
         let mut words = vec!["--json", "dispatch", "Checker", "--input", "in.json"];
         words.extend(dry.then_some("--dry-run"));
@@ -119,7 +119,7 @@ fn nobody_is_asked_and_no_secret_leaves_until_the_registry_is_trusted() {
     let seen = clone.stranger.seen();
     assert_eq!(seen.len(), 1);
     assert!(seen[0].headers.contains(SECRET), "{}", seen[0].headers);
-    // Other content, other trust.
+    // Other content needs other trust.
     let text = clone.workspace.read(REGISTRY);
     clone
         .workspace
@@ -145,7 +145,7 @@ fn a_contest_asks_nobody_of_a_registry_that_is_not_trusted() {
         assert!(said.contains("`roleos trust`"), "{said}");
         assert_eq!(clone.stranger.seen().len(), 0, "{said}");
     }
-    // The same contest once a person has trusted it, so the test above can fail.
+    // The same contest after a person has trusted it, so that the test above can fail.
     clone.trust("y");
     let beside = ["specialist", "beside", "Checker", "v2"];
     clone.workspace.roleos(&beside).exits(0);
@@ -239,7 +239,7 @@ fn every_command_says_what_to_do() {
     }
     assert_eq!(workspace.read(REGISTRY), before);
     assert!(!workspace.path(".role-os/specialist-events.jsonl").exists());
-    // What only makes it stricter is welcome.
+    // A stricter change is accepted.
     workspace
         .roleos(&["specialist", "halt", "Checker", "--reason", "x"])
         .exits(0);
@@ -261,7 +261,7 @@ fn a_halt_holds_when_its_line_and_the_state_are_gone() {
     std::fs::remove_file(workspace.path(".role-os/specialist-state.json")).unwrap();
     std::fs::remove_file(workspace.path(".role-os/specialist-events.jsonl")).unwrap();
     is_halted();
-    // A line that says that it was cleared, written by hand, lifts nothing either.
+    // A handwritten line about a clearing does not lift the halt either.
     std::fs::remove_file(workspace.path(".role-os/specialist-state.json")).ok();
     let forged = json!({ "kind": "clear-halt", "role": "Checker", "ts": "2026-11-17T00:00:00Z",
         "data": { "operator": "x", "reason": "x" } });
@@ -295,7 +295,7 @@ fn a_change_of_ones_own_in_a_trusted_registry_stays_trusted() {
     assert!(trusted.contains("nothing needs confirmation"), "{trusted}");
 }
 
-/// A half-finished promotion can be written by anybody, and would put a registry in place that git does not track.
+/// Any program can write a half-finished promotion, which would install a registry that git does not track.
 #[test]
 fn a_promotion_that_came_half_finished_with_a_clone_is_never_finished() {
     let clone = Clone::new();
@@ -314,7 +314,7 @@ fn a_promotion_that_came_half_finished_with_a_clone_is_never_finished() {
     clone.track();
     assert_eq!(clone.dispatch(false).0["reason"], "no_registry_entry");
     assert!(!workspace.path(REGISTRY).exists());
-    // The same files as a crash of our own would leave them are finished, so the test above can fail.
+    // The same files as from our own crash are finished, so that the test above can fail.
     git(workspace.root(), &["rm", "--quiet", "-r", "--cached", "."]);
     plant();
     assert_eq!(clone.dispatch(true).0["reason"], "ok");

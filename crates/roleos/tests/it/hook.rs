@@ -1,4 +1,4 @@
-//! Every agent's dialect through the real binary: the event as it was recorded in, the exact answer and exit code out.
+//! Every agent's dialect through the real binary: a recorded event as input, the exact answer and exit code as output.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -22,7 +22,7 @@ const GATE: &str = "[oversight]\ncapability_gate = true\n";
 
 const CONTRACT: &str = r#"{"params":[{"name":"timeout","type":"number","max":600000}]}"#;
 
-/// The binary as an installed hook runs it.
+/// Returns the binary like an installed hook.
 pub(crate) fn hook(workspace: &Workspace, agent: &str, more: &[&str]) -> Command {
     let root = workspace.root().to_str().unwrap().to_owned();
     let words = [&["hook", agent, "--root", &root], more].concat();
@@ -36,12 +36,12 @@ pub(crate) fn hook(workspace: &Workspace, agent: &str, more: &[&str]) -> Command
     command
 }
 
-/// Hands an event to a hook and waits for the answer, as the agent takes it.
+/// Sends an event to a hook and returns the answer, as the agent treats it.
 pub(crate) fn tell(command: Command, event: &str) -> Ran {
     answer(command, event).seen_by_agent()
 }
 
-/// The same, byte for byte.
+/// Does the same, byte for byte.
 pub(crate) fn answer(mut command: Command, event: &str) -> Ran {
     use std::io::Write as _;
     let mut child = command
@@ -50,7 +50,7 @@ pub(crate) fn answer(mut command: Command, event: &str) -> Ran {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A hook that refuses without reading is no failure of the test.
+    // A hook that refuses without reading is not a failure of the test.
     child.stdin.take().unwrap().write_all(event.as_bytes()).ok();
     let output = child.wait_with_output().unwrap();
     Ran {
@@ -60,7 +60,7 @@ pub(crate) fn answer(mut command: Command, event: &str) -> Ran {
     }
 }
 
-/// A call as each agent reports it before it runs.
+/// Returns a call as each agent reports it before it runs.
 pub(crate) fn call(agent: &str, root: &str, input: &Value) -> Value {
     match agent {
         "claude" => json!({
@@ -134,13 +134,13 @@ fn workspace(gate: bool) -> Workspace {
     workspace
 }
 
-/// Ids follow from paths, and both differ from run to run.
+/// Replaces ids and paths, which differ from run to run.
 fn settled(workspace: &Workspace, text: &str) -> String {
     let root = workspace.root().canonicalize().unwrap();
     let mut text = text
         .replace(root.to_str().unwrap(), "[root]")
         .replace(workspace.root().to_str().unwrap(), "[root]");
-    // Where the panic stands changes with every edit of that file.
+    // The line of the panic changes with every edit of that file.
     let mut parts = text.split("hook/tool.rs:").map(str::to_owned);
     let mut placeless = parts.next().unwrap_or_default();
     for part in parts {
@@ -159,7 +159,7 @@ fn settled(workspace: &Workspace, text: &str) -> String {
     settled
 }
 
-/// Everything that an agent can be answered, as one text.
+/// Returns every possible answer to an agent, as one text.
 fn story(agent: &str) -> String {
     let open = workspace(false);
     let closed = workspace(true);
@@ -229,7 +229,7 @@ fn story(agent: &str) -> String {
     story
 }
 
-/// The one journal there is, relative to the root.
+/// Returns the only journal, relative to the root.
 pub(crate) fn only_journal(workspace: &Workspace) -> String {
     let entries = std::fs::read_dir(workspace.path(".role-os/sessions")).unwrap();
     let names: Vec<String> = entries
@@ -456,7 +456,8 @@ fn giving_the_settings_to_git_does_not_free_a_running_session() {
     let event = call("claude", &root, &json!({ "command": "ls" })).to_string();
     tell(hook(&workspace, "claude", &[]), &event).exits(0);
     crate::init::git(&workspace, &["add", "-f", ".role-os/config.toml"]).exits(0);
-    // What may have come with a clone is not believed: the mode becomes `approved`, and the stricter budget holds.
+    // Settings that may have come with a clone are not trusted: the mode becomes `approved`, and the stricter budget
+    // applies.
     let other = event.replace("8000-000000000001", "8000-000000000009");
     for event in [&event, &other, &other] {
         let asked = tell(hook(&workspace, "claude", &[]), event).exits(0);

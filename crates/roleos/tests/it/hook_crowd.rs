@@ -1,4 +1,4 @@
-//! Many hooks at once, hooks that are killed, and disks that take no more: no line is lost, and nothing runs unseen.
+//! Concurrent hooks, killed hooks, and full disks: no line is lost, and nothing runs unrecorded.
 
 use std::fs;
 use std::io::Write as _;
@@ -31,7 +31,7 @@ fn start(workspace: &Workspace, event: &str) -> Child {
     child
 }
 
-/// The session as `sessions show` tells it; whether it is whole is told by the exit code.
+/// Returns the session from `sessions show`; the exit code shows if it is whole.
 fn shown(workspace: &Workspace, code: i32) -> Value {
     let ran = workspace.roleos(&["--json", "sessions", "show"]);
     ran.exits(code).json()
@@ -60,7 +60,7 @@ fn sixty_four_at_once_lose_no_line_and_keep_the_chain() {
     let mut ids = call_ids(&session);
     ids.sort();
     ids.dedup();
-    // On a machine that is very busy a hook may give up; it blocks then, and writes nothing.
+    // On a very busy machine a hook may give up; then it blocks, and writes nothing.
     assert_eq!(ids.len(), allowed);
     assert!(allowed > 32, "{allowed}");
     let kinds: Vec<&Value> = session["lines"]
@@ -87,13 +87,13 @@ fn two_hundred_kills_lose_nothing_that_was_acknowledged() {
     let mut acknowledged = vec!["call-0".to_owned()];
     let mut kills = 0;
     for id in 1_u32.. {
-        // The golden section spreads the moments evenly over the time, whatever their number.
+        // The golden section spreads the moments evenly over the time, for any number of them.
         let moment = f64::from(id) * 0.618_034 % 1.0;
         let number = usize::try_from(id).unwrap();
         let mut child = start(&workspace, &event(&workspace, number));
         thread::sleep(longest.mul_f64(moment));
         child.kill().unwrap();
-        // The time follows that of a hook, so that the kills fall into all of it and some come too late.
+        // The time follows that of a hook, so that the kills cover all of it and some come too late.
         if child.wait().unwrap().success() {
             acknowledged.push(format!("call-{id}"));
             longest = longest.mul_f64(0.97).max(Duration::from_micros(500));
@@ -142,13 +142,13 @@ fn a_line_that_a_crash_cut_off_is_taken_out_and_told() {
     assert!(text.contains("repaired"), "{text}");
 }
 
-/// A hook whose process may not write a file beyond so many blocks of 512 bytes, as on a disk that is full.
+/// Returns a hook whose process may not write a file beyond so many blocks of 512 bytes, like on a full disk.
 fn with_room_for(workspace: &Workspace, blocks: usize) -> Command {
     let inner = hook(workspace, "claude", &[]);
     let mut command = Command::new("sh");
     command
         .arg("-c")
-        // Ignored, the signal becomes the error that a full disk gives.
+        // If ignored, the signal becomes the error of a full disk.
         .arg(format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""))
         .args(["sh", ROLEOS])
         .args(inner.get_args())

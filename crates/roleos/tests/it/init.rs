@@ -20,7 +20,7 @@ pub(crate) const MARKS: [&str; 6] = [
     "COPILOT_CLI",
 ];
 
-/// Runs git in the folder, away from the settings of whoever runs the tests.
+/// Runs git in the folder, isolated from the settings of the user.
 #[track_caller]
 pub(crate) fn git(workspace: &Workspace, words: &[&str]) -> Ran {
     let mut command = Command::new("git");
@@ -55,7 +55,7 @@ pub(crate) fn roleos(workspace: &Workspace, words: &[&str]) -> Ran {
     ran(quiet(workspace.command(words), workspace))
 }
 
-/// Settings of each agent, commented and oddly formatted as far as the agent allows it.
+/// Settings of each agent, with comments and odd formatting if the agent accepts that.
 const ODD: [(&str, &str, &str); 5] = [
     (
         "claude",
@@ -108,13 +108,13 @@ fn odd_settings_of_each_agent_are_kept_and_come_back_byte_for_byte() {
             let kept = text.chars().all(|letter| rest.any(|one| one == letter));
             assert!(kept, "something was lost: {after}");
         }
-        // Twice changes nothing.
+        // A second time changes nothing.
         let before = workspace.snapshot();
         let again = roleos(&workspace, &["init", "--agent", agent]).exits(0);
         assert_eq!(again.stdout, "", "{agent}");
         assert!(again.stderr.contains("nothing to change"), "{again:#?}");
         assert_eq!(workspace.snapshot(), before, "{agent}");
-        // And out again.
+        // Removal.
         roleos(&workspace, &["init", "--uninstall"]).exits(0);
         assert_eq!(workspace.read(file), text, "{agent}");
         assert_eq!(workspace.read(".git/info/exclude"), "# mine\n*.log");
@@ -342,7 +342,7 @@ fn a_hooks_path_of_the_repository_is_respected_and_a_shared_one_is_left_alone() 
     assert!(fs::read_dir(elsewhere.path()).unwrap().next().is_none());
 }
 
-/// A bare repository beside the working tree, a commit, and a push as a person makes it.
+/// Creates a bare repository beside the working tree, a commit, and a push like a person's.
 pub(crate) fn prepare_push(workspace: &Workspace) {
     git(workspace, &["init", "--quiet", "--bare", "remote.git"]).exits(0);
     git(workspace, &["remote", "add", "origin", "./remote.git"]).exits(0);
@@ -358,7 +358,7 @@ fn push_somewhere(workspace: &Workspace) -> Ran {
     git(workspace, &["push", "--quiet", "origin", "main"])
 }
 
-/// A push below an agent, as a script of the agent makes it.
+/// Makes a push below an agent, like a script of the agent.
 #[track_caller]
 pub(crate) fn agents_push(workspace: &Workspace, words: &[&str]) -> Ran {
     let mut command = Command::new("git");
@@ -377,7 +377,7 @@ fn a_push_below_an_agent_is_judged_and_a_persons_own_is_not() {
     assert!(refused.stderr.contains("`git:push`"), "{refused:#?}");
     assert!(refused.stderr.contains("roleos approve "), "{refused:#?}");
     assert!(!workspace.path("remote.git/refs/heads/main").exists());
-    // What skips it, as SECURITY.md says.
+    // Ways to skip it, as documented in SECURITY.md.
     agents_push(
         &workspace,
         &["push", "--no-verify", "origin", "main:skipped"],
@@ -387,7 +387,7 @@ fn a_push_below_an_agent_is_judged_and_a_persons_own_is_not() {
     assert!(workspace.path("remote.git/refs/heads/main").exists());
 }
 
-/// Grants one push, and asks the hook about these words of git: it lets them pass.
+/// Grants one push, and asks the hook about these git arguments: it allows them.
 pub(crate) fn let_through_once(workspace: &Workspace, words: &[&str]) {
     let words_of_grant = ["grant", "git:push", "--uses", "1"];
     let words_of_grant = [&[ROLEOS][..], &words_of_grant].concat();
@@ -491,7 +491,7 @@ fn the_level_of_the_machine_belongs_to_its_owner() {
             .count(),
         0
     );
-    // A place that others can write to is no place for it.
+    // A directory that other users can write to is refused.
     let open = tempfile::tempdir().unwrap();
     fs::create_dir(open.path().join("etc")).unwrap();
     fs::set_permissions(open.path().join("etc"), fs::Permissions::from_mode(0o777)).unwrap();
@@ -508,8 +508,8 @@ fn the_level_of_the_machine_belongs_to_its_owner() {
     );
 }
 
-/// The files by name and length, without locks, which are empty and stay, without the record of protected files, which
-/// every look may bring up to date, and without the cache of what the programs on the path are.
+/// Returns the files by name and length, without locks, which are empty and stay, without the record of protected
+/// files, which every check may update, and without the cache of known programs.
 fn kept(workspace: &Workspace) -> Vec<(String, usize)> {
     let files = workspace.snapshot().into_iter();
     let named = files.map(|(path, bytes)| (path.to_string_lossy().into_owned(), bytes.len()));

@@ -1,4 +1,4 @@
-//! Git's `pre-push` hook among hooks of others: husky, links, several working trees; and what it asks of a push.
+//! Git's `pre-push` hook among hooks of others: husky, links, several working trees; and its checks of a push.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -11,7 +11,7 @@ fn executable(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// As husky 9 writes them: each hook runs `h`, which looks for the project's hook by its own name.
+/// Like husky 9: each hook runs `h`, which finds the project's hook by its own name.
 const HUSKY_H: &str = "#!/usr/bin/env sh\nn=$(basename \"$0\")\ns=$(dirname \"$(dirname \"$0\")\")/$n\n\n[ ! -f \"$s\" ] && exit 0\nsh -e \"$s\" \"$@\"\n";
 const HUSKY_STUB: &str = "#!/usr/bin/env sh\n. \"$(dirname \"$0\")/h\"";
 
@@ -115,7 +115,7 @@ fn a_hook_that_is_a_link_stays_one() {
     }
 }
 
-/// Runs the binary in a folder that is a workspace of its own.
+/// Runs the binary in a folder that is a separate workspace.
 fn roleos_in(workspace: &Workspace, folder: &Path, words: &[&str]) -> Ran {
     let mut command = workspace.command(words);
     command.current_dir(folder).env_remove("ROLEOS_ROOT");
@@ -139,7 +139,7 @@ fn working_trees_of_one_repository_share_the_hook() {
         assert!(again.stderr.contains("nothing to change"), "{again:#?}");
         roleos_in(&workspace, folder, &["doctor"]).exits(0);
     }
-    // Each asks the gate of its own workspace.
+    // Each uses the gate of its own workspace.
     let push = ["-C", tree_name, "push", remote.to_str().unwrap(), "side"];
     let refused = agents_push(&workspace, &push).exits(1);
     let after = refused.stderr.split("roleos approve ").nth(1).unwrap();

@@ -1,4 +1,5 @@
-//! What gives authority is a person's act: below an agent it is refused, although it needs no terminal otherwise.
+//! Commands that give authority are for persons: below an agent they are refused, although they need no terminal
+//! otherwise.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -141,7 +142,7 @@ fn a_bundle_that_an_agent_sealed_says_so() {
         read.json()["extensions"]["provenance"]["sealed_below_agent"].clone()
     };
     assert_eq!(fact(sealed["file"].as_str().unwrap()), "Claude Code");
-    // The mark cannot be taken away by naming it.
+    // Naming the mark does not remove it.
     let forged = seal(&["--by-agent", "--fact", "sealed_below_agent="]);
     assert_ne!(forged.code, 0, "{forged:#?}");
     // A person who uses the option gets no mark.

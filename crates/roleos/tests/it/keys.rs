@@ -1,4 +1,5 @@
-//! The workspace's keys: made once, closed to others, never printed, replaced without losing what they signed.
+//! The workspace's keys: created once, closed to other users, never printed, replaced without invalidating their
+//! signatures.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +13,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// The secrets of the workspace as they stand in its key files.
+/// Returns the secrets in the workspace's key files.
 fn secrets(workspace: &Workspace) -> Vec<String> {
     let files = fs::read_dir(workspace.path(".role-os/keys")).unwrap();
     let secret = |path: &Path| {
@@ -279,7 +280,7 @@ fn a_rotation_that_was_interrupted_is_finished_by_the_next() {
         .filter(|key| key["signs"] == true)
         .collect();
     assert_eq!(list(&workspace).len(), before + 2);
-    // What a kill leaves between the two: the set is written down, and one key has its file.
+    // The state after a kill between the two: the set is recorded, and one key has its file.
     let mut set = Vec::new();
     for key in &made {
         let path = keys.join(format!("{}.key", key["id"].as_str().unwrap()));

@@ -1,4 +1,4 @@
-//! A dispatch that is killed gives its place in the quota back, and one that only waits keeps it.
+//! A killed dispatch releases its place in the quota, and one that only waits keeps it.
 
 use std::process::{Child, Stdio};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 
 const DISPATCH: [&str; 5] = ["--json", "dispatch", "Checker", "--input", "in.json"];
 
-/// A workspace whose adapter may have three of five answers.
+/// Returns a workspace whose adapter may answer three of five dispatches.
 fn workspace(url: &str) -> Workspace {
     let workspace = Workspace::new();
     let registry = json!({

@@ -1,4 +1,4 @@
-//! Attacks on bundles and ledger, and that each is found: by the ledger alone, or by a checkpoint kept elsewhere.
+//! Attacks on bundles and ledger, all detected: by the ledger alone, or with a checkpoint kept elsewhere.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ const LEAVES: &str = ".role-os/ledger/leaves.jsonl";
 const CHECKPOINT: &str = ".role-os/ledger/checkpoint";
 const ORIGIN: &str = ".role-os/ledger/origin";
 
-/// A workspace with four bundles, which an attack then meets.
+/// A workspace with four bundles to attack.
 struct Attacked {
     workspace: Workspace,
     bundles: Vec<PathBuf>,
@@ -33,7 +33,7 @@ impl Attacked {
             .collect()
     }
 
-    /// Writes the leaves again, numbered anew, as an attacker would who knows the format.
+    /// Writes the leaves again with new numbers, like an attacker who knows the format.
     fn write_lines(&self, lines: &[String]) {
         let mut text = String::new();
         for (index, line) in lines.iter().enumerate() {
@@ -45,7 +45,7 @@ impl Attacked {
         self.workspace.write(LEAVES, text);
     }
 
-    /// Expects exactly these kinds of problem.
+    /// Asserts exactly these kinds of problem.
     #[track_caller]
     fn finds(&self, kinds: &[&str]) {
         assert_eq!(self.workspace.audit(&[]).1, kinds);
@@ -56,7 +56,7 @@ impl Attacked {
         );
     }
 
-    /// Expects that the leaves cannot even be read, and that the line is named.
+    /// Asserts that the leaves cannot be read, with the number of the line.
     #[track_caller]
     fn is_damaged_at(&self, line: usize) {
         let error = self
@@ -74,7 +74,7 @@ impl Attacked {
         );
     }
 
-    /// Expects that nothing more is sealed, so that the attack stays visible.
+    /// Asserts that nothing more is sealed, so that the attack stays visible.
     #[track_caller]
     fn seals_no_more(&self) {
         let before = self.workspace.snapshot();
@@ -193,7 +193,7 @@ fn a_leaf_that_points_elsewhere_is_refused() {
     }
 }
 
-/// Cuts the last bundle off without a trace in the workspace: leaf, bundle, and the older checkpoint back in its place.
+/// Removes the last bundle without a trace in the workspace: leaf, bundle, and the older checkpoint restored.
 fn cut_off(attacked: &Attacked, older_checkpoint: &str) {
     let mut lines = attacked.lines();
     let cut: Value = serde_json::from_str(&lines.pop().unwrap()).unwrap();
@@ -226,7 +226,7 @@ fn a_cut_end_with_an_older_checkpoint_is_found_by_one_that_was_kept_elsewhere() 
     let attacked = Attacked { workspace, bundles };
     cut_off(&attacked, &older);
     let elsewhere = |workspace: &Workspace, words: &[&str]| {
-        // Another user's trust store knows nothing of this ledger, so the workspace alone has to tell.
+        // Another user's trust store has no record of this ledger, so only the workspace can show it.
         let home = tempfile::tempdir().unwrap();
         let words = [&["--json", "ledger", "verify"], words].concat();
         let mut command = workspace.command(&words);
@@ -249,7 +249,7 @@ fn a_cut_end_with_an_older_checkpoint_is_found_by_one_that_was_kept_elsewhere() 
         "the trust store can"
     );
 
-    // And it stays found when the writer, who has the key, goes on as if nothing had happened.
+    // It is still detected when the writer, who has the key, continues as if nothing had happened.
     let sealed = workspace.seal(&["--outcome", "solved"]);
     let told = sealed["repaired"][0].as_str().unwrap();
     assert!(
@@ -388,7 +388,7 @@ fn a_name_that_nothing_bears_is_not_made_up() {
     assert!(attacked.workspace.snapshot() == before);
 }
 
-/// The system answers with an error about the file instead of saying that it is not there.
+/// The system returns an error about the file instead of its absence.
 #[test]
 fn an_error_is_not_taken_for_absence() {
     for name in [ORIGIN, CHECKPOINT, LEAVES] {
@@ -409,13 +409,13 @@ fn an_error_is_not_taken_for_absence() {
     }
 }
 
-/// A sync that fails behind the first leaf must not cost the bundle.
+/// A failed sync after the first leaf must not lose the bundle.
 #[test]
 fn a_bundle_whose_leaf_is_logged_is_never_removed() {
     for seals_before in [0, 2] {
         let workspace = Workspace::new();
         workspace.seal_some(seals_before);
-        // "roleos-test-sync" in hexadecimal: a debug build fails behind the append of this task.
+        // "roleos-test-sync" in hexadecimal: a debug build fails after the append of this task.
         let task = "726f6c656f732d746573742d73796e63";
         let words = [
             "--json",
@@ -439,7 +439,7 @@ fn a_bundle_whose_leaf_is_logged_is_never_removed() {
     }
 }
 
-/// A leaf and its bundle, slipped in by a process that has no key.
+/// Adds a leaf and its bundle, like a process without a key.
 fn slip_in(workspace: &Workspace, bytes: &[u8]) {
     let lines = workspace.read(LEAVES);
     let index = lines.lines().count();
@@ -526,7 +526,7 @@ fn bundles_and_ledger_are_their_owners_alone() {
     }
 }
 
-/// The bundle, its proof and the public key, alone in a folder elsewhere.
+/// Returns the bundle, its proof and the public key, alone in another folder.
 fn proved() -> (Workspace, Attacked) {
     let attacked = Attacked::new();
     let elsewhere = Workspace::new();
@@ -611,7 +611,7 @@ fn a_wrong_proof_fails() {
         elsewhere.write("changed", format!("{}\n", lines.join("\n")));
         elsewhere.roleos(&verify("task.rvww", "changed")).exits(1);
     }
-    // Signed by somebody whom the reader does not know.
+    // Signed with a key that the reader does not know.
     let stranger = Workspace::new();
     stranger.seal_some(1);
     let words = [

@@ -1,4 +1,4 @@
-//! What `roleos up` does when memory, connections or the disk run out.
+//! `roleos up` without memory, connections or disk space.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::up::Up;
 
-/// Sends text and reads what comes back; the caller may keep the connection.
+/// Sends text and returns the connection.
 fn send(up: &Up, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(format!("127.0.0.1:{}", up.port())).unwrap();
     stream
@@ -27,7 +27,7 @@ fn post(up: &Up, length: usize, body: &str) -> TcpStream {
     begin(up, length, "", body)
 }
 
-/// Sends a head with these further lines, and as much of its body.
+/// Sends a head with these further lines, and this part of its body.
 fn begin(up: &Up, length: usize, more: &str, body: &str) -> TcpStream {
     let head = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nconnection: close\r\n\
@@ -48,7 +48,7 @@ fn start(config: &str) -> (tempfile::TempDir, Up) {
 #[test]
 fn connections_that_send_nothing_shut_nobody_out() {
     let (_folder, up) = start("[gateway]\nmax_connections = 3\nheader_timeout_seconds = 600\n");
-    // More than there are places, some of them after an answer.
+    // More than the available slots, some of them after an answer.
     let mut idle: Vec<TcpStream> = (0..6).map(|_| send(&up, "")).collect();
     for _ in 0..4 {
         let head = format!(
@@ -68,7 +68,7 @@ fn connections_that_send_nothing_shut_nobody_out() {
 fn bodies_share_one_budget_and_give_it_back() {
     let (_folder, up) = start("[gateway]\nmax_bodies_mib = 1\n");
     let kib = 1024;
-    // A body is asked for once it has its part: before that, the next one could be there first.
+    // A body is requested once it has its memory: before that, the next one could be first.
     let mut begun = begin(&up, 900 * kib, "expect: 100-continue\r\n", "");
     let mut asked = [0; 21];
     begun.read_exact(&mut asked).unwrap();
@@ -77,7 +77,7 @@ fn bodies_share_one_budget_and_give_it_back() {
     let refused = other();
     assert!(refused.contains("503 Service Unavailable") && refused.contains("bodies_full"));
     drop(begun);
-    // That nobody sends any more is not seen at once.
+    // The end of sending is not detected immediately.
     let passed = (0..50).map(|_| other()).find(|answer| {
         std::thread::sleep(Duration::from_millis(20));
         !answer.contains("bodies_full")
@@ -94,7 +94,7 @@ fn receipts_that_cannot_be_written_are_said_kept_and_where_required_refuse() {
         let ask = || answer(post(&up, body.len(), body));
         assert!(ask().contains(" 404 "), "no upstream has the model");
         assert!(up.get("/readyz", "").contains("200 OK"));
-        // A folder in the log's place is a disk that takes nothing.
+        // A folder in the log's place acts like a full disk.
         fs::remove_file(&log).unwrap();
         fs::create_dir(&log).unwrap();
         ask();

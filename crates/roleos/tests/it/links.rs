@@ -1,4 +1,4 @@
-//! Links and pipes that came with a clone: nothing below `.role-os/` or `.claude/role-os/` is followed or fed.
+//! Links and pipes that came with a clone: none below `.role-os/` or `.claude/role-os/` is followed or written to.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -52,7 +52,7 @@ impl Scene {
         tell(hook(&self.workspace, "claude", &[]), &event.to_string())
     }
 
-    /// Nothing of the user was changed or made.
+    /// Asserts that no file of the user was changed or created.
     #[track_caller]
     fn is_untouched(&self) {
         let all = walk(self.victim.path().to_owned());
@@ -61,7 +61,7 @@ impl Scene {
         assert_eq!(fs::read_to_string(rc).unwrap(), "mine\n");
     }
 
-    /// The command names the link.
+    /// Asserts that the command refuses and names the link.
     #[track_caller]
     fn refuses(&self, words: &[&str]) {
         let words = [&["--json"], words].concat();
@@ -167,7 +167,7 @@ fn an_unusable_journal_blocks_and_feeds_no_other_file() {
         assert!(ran.stderr.contains("symbolic link"), "{ran:#?}");
         scene.is_untouched();
     }
-    // What is written into a pipe is gone.
+    // Bytes written into a pipe are lost.
     let scene = Scene::new();
     scene.pipe(&journal);
     let ran = scene.agent_calls().exits(2);
@@ -206,7 +206,7 @@ fn a_linked_workspace_root_is_fine() {
     assert!(scene.workspace.path(".role-os/witness").is_dir());
 }
 
-/// The permission bits of a file.
+/// Returns the permission bits of a file.
 fn mode(workspace: &Workspace, name: &str) -> u32 {
     fs::metadata(workspace.path(name))
         .unwrap()

@@ -1,4 +1,4 @@
-//! The real binary, as people, scripts and attackers meet it. One test binary, so that it links once.
+//! The real binary, as people, scripts and attackers use it. One test binary, so that it links once.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! The operator's login as a person meets it at the terminal of `roleos up`, and the view that the API shows.
+//! The operator's login at the terminal of `roleos up`, and the view in the API.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::terminal::Terminal;
 use crate::workspace::Workspace;
 
-/// Sends one request with a body of JSON and hands out the whole answer.
+/// Sends one request with a JSON body and returns the whole answer.
 pub(crate) fn post(address: &str, path: &str, headers: &str, body: &Value) -> String {
     let body = body.to_string();
     let request = format!(
@@ -21,7 +21,7 @@ pub(crate) fn post(address: &str, path: &str, headers: &str, body: &Value) -> St
     exchange(address, &request)
 }
 
-/// The same without a body.
+/// Does the same without a body.
 pub(crate) fn get(address: &str, path: &str, headers: &str) -> String {
     let request =
         format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{headers}\r\n");
@@ -61,7 +61,7 @@ fn the_code_stands_on_the_terminal_and_nowhere_else() {
     let cookie = format!("cookie: roleos_session={cookie}\r\n");
     let unknown = post(address, "/api/specialists/x/halt", &cookie, &halt);
     assert!(unknown.starts_with("HTTP/1.1 404 "), "{unknown}");
-    // The next code is there at once.
+    // The next code is shown immediately.
     terminal.expects("login code: ");
     let pid = i32::try_from(told["pid"].as_u64().unwrap()).unwrap();
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();

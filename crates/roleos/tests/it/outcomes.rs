@@ -1,4 +1,4 @@
-//! How sessions are sealed, from the hook's events to the bundle: what counts as a test run, and what it proves.
+//! Sealing of sessions, from the hook's events to the bundle: recognition of test runs, and their evidence.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -17,39 +17,39 @@ const FAILS: &str = "============================= test session starts =========
 
 /// One step of a scripted session.
 pub(crate) enum Step {
-    /// A command that really runs, in a shell.
+    /// Really executes a command, in a shell.
     Do(&'static str),
-    /// A command, what it printed, and whether it failed.
+    /// A command, its output, and `true` if it failed.
     Run(&'static str, &'static str, bool),
-    /// The agent's tool for edits reports a change of this file, which really happens.
+    /// The agent's editing tool reports a change of this file, which is really made.
     Edit(&'static str),
-    /// A file changes without a tool that says so.
+    /// A file changes without a tool that reports it.
     Change(&'static str),
-    /// A command that was let through writes a file with this content; one with `#!` may be executed.
+    /// An allowed command writes a file with this content; one with `#!` is made executable.
     By(&'static str, &'static str, &'static str),
-    /// A command begins, and its end is not told.
+    /// A command begins, and its end is not reported.
     Begin(&'static str),
     /// Such a file is written between the calls.
     Write(&'static str, &'static str),
-    /// A link is made: its name, and where it leads.
+    /// Creates a link: its name, and its target.
     Link(&'static str, &'static str),
-    /// A file is removed.
+    /// Removes a file.
     Remove(&'static str),
 }
 
 use Step::{Begin, By, Change, Do, Edit, Link, Remove, Run, Write};
 
-/// What the bundle of a session says.
+/// Content of a session's bundle.
 pub(crate) struct Sealed {
     pub(crate) outcome: String,
     agreement: String,
-    /// The replay as people read it.
+    /// The replay for people.
     pub(crate) story: String,
     pub(crate) facts: Value,
     retries: u64,
 }
 
-/// The tests that the logs name, in a file that is another one at every place.
+/// Returns the tests that the logs name, in a file that differs by place.
 fn content(place: usize) -> String {
     format!("# {place}\ndef test_a():\n    pass\n\n\ndef test_b():\n    pass\n")
 }
@@ -105,7 +105,7 @@ pub(crate) fn play_in(workspace: &Workspace, steps: &[Step]) -> Sealed {
             By(command, file, text) => {
                 let call = json!({ "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id });
                 say("PreToolUse", call.clone());
-                // A program takes its time to begin, and the clock of files is not as fine.
+                // A program takes some time to begin, and file times are coarser.
                 std::thread::sleep(Duration::from_millis(20));
                 match text.starts_with("#!") {
                     true => write_program(workspace, file, text),
@@ -172,7 +172,7 @@ fn check(expected: &str, steps: Vec<Step>) -> Sealed {
     check_in(&repository(""), expected, steps)
 }
 
-/// The same in a repository that has a history.
+/// Does the same in a repository with a history.
 #[track_caller]
 fn check_in(workspace: &Workspace, expected: &str, steps: Vec<Step>) -> Sealed {
     let mut all = vec![Edit("t.py")];
@@ -202,7 +202,7 @@ fn a_narrower_selection_does_not_outvote_a_failing_wider_one() {
         "{}",
         sealed.story
     );
-    // It passes now; what else the edit broke is not known.
+    // It passes now; other effects of the edit are unknown.
     let sealed = check(
         "skipped",
         vec![
@@ -227,7 +227,7 @@ fn a_narrower_selection_does_not_outvote_a_failing_wider_one() {
             Run("pytest t.py::test_a", ONE, false),
         ],
     );
-    // The whole afterwards, or nothing wider before, proves it.
+    // Only the complete run afterwards, or no wider run before, proves it.
     check(
         "solved",
         vec![
@@ -286,7 +286,7 @@ const MAKEFILE: &str = "PY = python3\ntest: build\n\t$(PY) -m pytest\nbuild:\n\t
 const SHELL_SCRIPT: &str = "#!/bin/sh\nset -e\ncd .\npytest \"$@\"\n";
 const FAKE_SCRIPT: &str = "#!/bin/sh\necho '== 2 passed in 0.01s =='\n";
 
-/// A file of the project with its text, a command with what it prints, and the outcome.
+/// A file of the project with its text, a command with its output, and the outcome.
 const SCRIPTS: &[(&str, &str, &str, &str, &str)] = &[
     ("package.json", PACKAGE, "npm test", MOCHA, "solved"),
     (
@@ -445,7 +445,7 @@ fn a_script_of_the_project_counts_by_the_runner_in_it() {
             sealed.story
         );
     }
-    // A failure is believed from everything.
+    // A failure is always trusted.
     let steps = vec![Write("test.sh", FAKE_SCRIPT), Run("./test.sh", FAILS, true)];
     check("failed", steps);
 }
@@ -491,7 +491,7 @@ fn a_failure_is_not_lifted_by_other_settings_of_the_runner() {
         let steps = vec![failed(), Write(file, text), Run("pytest -v", NAMED, false)];
         check("solved", steps);
     }
-    // Other parts of a shared file choose no tests.
+    // Other parts of a shared file do not select tests.
     let text = "[project]\nname = 'x'\ndependencies = ['y']\n";
     let steps = vec![
         failed(),
@@ -499,7 +499,7 @@ fn a_failure_is_not_lifted_by_other_settings_of_the_runner() {
         Run("pytest", PASSES, false),
     ];
     check("solved", steps);
-    // One that git ignores is not in the diff, so what passes with it lifts nothing.
+    // An ignored file is not in the diff, so a run that passes with it clears nothing.
     let workspace = repository("");
     workspace.write(".gitignore", "conftest.py\n");
     let steps = vec![
@@ -524,7 +524,7 @@ fn a_failing_test_whose_file_is_moved_away_stays_failed() {
     ];
     let sealed = check("failed", steps);
     assert_eq!(sealed.facts["deleted_tests"], "t.py::test_a");
-    // Another test takes the place of one that no commit ever had.
+    // Another test replaces one that no commit ever had.
     let steps = vec![
         Run("pytest", FAILS, true),
         Write(
@@ -608,7 +608,7 @@ fn tests_of_another_tree_prove_nothing() {
             sealed.story
         );
     }
-    // What failed there says as little, and what passes here does not wait for it.
+    // A failure there means as little, and a pass here does not depend on it.
     check("skipped", vec![Run("docker exec web pytest", FAILS, true)]);
     check(
         "solved",
@@ -690,7 +690,7 @@ fn a_program_that_an_installer_put_in_place_is_real() {
             vec![Write(file, text), Run(command, PASSES, false)],
         );
     }
-    // It was there before the session.
+    // It existed before the session.
     let workspace = repository("");
     workspace.write(
         "tools/bin/pytest",
@@ -699,7 +699,7 @@ fn a_program_that_an_installer_put_in_place_is_real() {
     check_in(&workspace, "solved", vec![Run("pytest", PASSES, false)]);
 }
 
-/// A repository whose base commit has two tests.
+/// Returns a repository whose base commit has two tests.
 fn with_tests() -> Workspace {
     let workspace = repository("");
     workspace.write(
@@ -732,7 +732,7 @@ fn a_failing_test_that_is_deleted_stays_failed() {
         "failed",
         vec![failed(), Edit("t.py"), Run("pytest", fewer, false)],
     );
-    // It was mended before it was deleted, and the log says so.
+    // It was fixed before it was deleted, and the log shows that.
     let named = "==== test session starts ====\nt.py::test_a PASSED  [ 50%]\nt.py::test_b PASSED  [100%]\n\
         ==== 2 passed in 0.01s ====\n";
     let workspace = with_tests();
@@ -803,7 +803,7 @@ fn edits_after_the_tests_leave_the_task_unproved() {
     assert_eq!(sealed.facts["unproved"], "no test ran after the last edit");
     assert_eq!(sealed.agreement, "agrees");
     assert!(sealed.story.contains("no test ran after the last edit"));
-    // A command that changes a file is an edit as well, and so is one that no tool tells of.
+    // A command that changes a file is an edit as well, and so is a change that no tool reports.
     check(
         "skipped",
         vec![
@@ -816,7 +816,7 @@ fn edits_after_the_tests_leave_the_task_unproved() {
         "skipped",
         vec![Run("pytest", PASSES, false), Change("t.py")],
     );
-    // One that could have and did not is none.
+    // A command that could have made a change and did not is not an edit.
     check(
         "solved",
         vec![
@@ -910,7 +910,7 @@ fn unittest_is_understood() {
     check("failed", vec![Run("python3 -m unittest; true", log, false)]);
 }
 
-/// A repository that ignores `hooks/`, `local.py` and the usual output.
+/// Returns a repository that ignores `hooks/`, `local.py` and the usual output.
 fn with_ignored() -> Workspace {
     let workspace = repository("");
     workspace.write(
@@ -1156,7 +1156,7 @@ fn what_builds_and_installers_write_leaves_the_tests_proved() {
         (vec![By("pytest -q", module, "x")], "pytest"),
         // An editor or a server of the user.
         (vec![Write("target/debug/deps/a-1", "x")], "cargo test"),
-        // Code that looks at something leaves only data and what is made again.
+        // Read-only code leaves only data and derived files.
         (
             vec![
                 By("npm run build", "node_modules/x/index.js", "x"),
@@ -1209,7 +1209,7 @@ fn compiled_modules_that_the_session_wrote_are_made_again() {
     }
 }
 
-/// A repository that ignores what is built, and whose base commit says how some of it is tested.
+/// Returns a repository that ignores build output, and whose base commit defines some of its tests.
 fn with_builds() -> Workspace {
     let workspace = repository("");
     workspace.write(".gitignore", "build/\ndist/\nnode_modules/\n*.log\n");
@@ -1283,7 +1283,7 @@ fn words_that_name_code_beside_the_diff_leave_the_tests_unproved() {
             )],
             "python3 -m unittest -v",
         ),
-        // The project says so, and the session wrote there itself.
+        // The project's scripts name it, and the session wrote there itself.
         (
             vec![By("cp x dist/a.test.js", "dist/a.test.js", "x")],
             "node --test dist/",

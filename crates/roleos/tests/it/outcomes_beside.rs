@@ -1,4 +1,4 @@
-//! Sessions that put code beside their diff, by every way that comes to mind, and honest ones that build and install.
+//! Sessions that put code beside their diff, in many ways, and honest ones that build and install.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 /// A file of an installed package.
 const N: &str = "node_modules/lib/index.js";
 
-/// A project with scripts, a build and an installed package.
+/// Returns a project with scripts, a build and an installed package.
 fn project() -> Workspace {
     let workspace = repository("");
     for (file, text) in [
@@ -45,7 +45,7 @@ fn project() -> Workspace {
     workspace
 }
 
-/// Plays sessions and names those that end otherwise.
+/// Plays sessions and lists those with another outcome.
 #[track_caller]
 fn check(expected: &str, sessions: Vec<Vec<Step>>) {
     let mut wrong = Vec::new();
@@ -78,7 +78,7 @@ fn command(step: &Step) -> &'static str {
     }
 }
 
-/// Commands that write the package, each in a session of its own.
+/// Returns sessions with one command each that writes the package.
 fn writers(commands: &[&'static str]) -> Vec<Vec<Step>> {
     let session = |command: &&'static str| vec![By(command, N, "evil()\n")];
     commands.iter().map(session).collect()
@@ -198,7 +198,7 @@ fn what_is_changed_for_one_build_and_put_back_leaves_the_tests_unproved() {
                     "x",
                 ),
             ],
-            // A build touches what the session wrote before.
+            // A build touches files that the session wrote before.
             vec![
                 Do("echo 'evil()' > node_modules/lib/index.js"),
                 By(
@@ -316,7 +316,7 @@ fn honest_sessions_stay_proved() {
                 By("npm ci && python3 -c 'print(1)'", N, "x"),
                 By("npm ci", N, "y"),
             ],
-            // The project's recipes grow with the session.
+            // The project's recipes grow during the session.
             vec![
                 Do("sed -i 's/{\"test\"/{\"lint\": \"eslint .\", \"test\"/' package.json"),
                 By("npm install", N, "x"),

@@ -1,4 +1,4 @@
-//! `roleos` alone: how a workspace stands, and what to type next.
+//! `roleos` alone: the state of a workspace, and the next command.
 
 use serde_json::json;
 

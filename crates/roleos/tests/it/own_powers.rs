@@ -1,4 +1,4 @@
-//! An agent that tries to widen its own powers, judged by the real binary in a real repository.
+//! An agent that tries to widen its own powers, stopped by the real binary in a real repository.
 
 use serde_json::json;
 
@@ -8,7 +8,8 @@ use crate::workspace::Workspace;
 const GRANT: &str = ".claude/role-os/capabilities.json";
 const GRANTED: &str = r#"{"git:push":{"granted":true}}"#;
 
-/// A repository with a branch `evil` that holds a grant, a branch `good` that does not, and archives of both.
+/// Returns a repository with a branch `evil` that contains a grant, a branch `good` that does not, and archives of
+/// both.
 fn prepared() -> Workspace {
     let workspace = repository();
     workspace.write("a.txt", "1\n");
@@ -114,7 +115,7 @@ fn a_grant_does_not_arrive_with_a_tree_an_archive_or_a_branch() {
     );
 }
 
-/// Three plain commands of git, each of which was allowed.
+/// Three plain git commands, each of which was allowed.
 #[test]
 fn a_grant_does_not_arrive_through_the_index() {
     let workspace = prepared();
@@ -126,7 +127,7 @@ fn a_grant_does_not_arrive_through_the_index() {
         &["git checkout-index -f -a", "git checkout -- ."],
         "allow",
     );
-    // Someone else filled the index.
+    // Another process filled the index.
     git(&workspace, &["read-tree", "evil"]).succeeds();
     verdicts(
         &workspace,
@@ -155,7 +156,7 @@ fn a_stash_with_a_grant_is_not_taken_out() {
     );
 }
 
-/// Team settings that did not change stand in nobody's way.
+/// Unchanged team settings cause no problem.
 #[test]
 fn tracked_settings_that_stay_the_same_are_no_obstacle() {
     let workspace = prepared();
@@ -175,7 +176,7 @@ fn tracked_settings_that_stay_the_same_are_no_obstacle() {
         ],
         "allow",
     );
-    // The settings that were there before the hook would come back.
+    // The settings from before the hook would be restored.
     workspace.write(".claude/settings.json", r#"{"hooks":{}}"#);
     verdicts(
         &workspace,

@@ -1,4 +1,4 @@
-//! The two programs: what the small one holds, that both answer alike, and what happens where one is missing.
+//! The two programs: the content of the small one, equal answers of both, and the behaviour if one is missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::workspace::{ROLEOS, ROLEOS_HOOK, Ran, Workspace, ran};
 const GATE: &str = "[oversight]\ncapability_gate = true\n";
 const SETTINGS: &str = ".claude/settings.local.json";
 
-/// A folder with hard links to these programs.
+/// Returns a folder with hard links to these programs.
 fn installed(programs: &[&str]) -> TempDir {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     for program in programs {
@@ -34,7 +34,7 @@ fn run(workspace: &Workspace, folder: &TempDir, arguments: &[&str]) -> Ran {
     ran(quiet(command, workspace))
 }
 
-/// The program that the entry of Claude Code starts.
+/// Returns the program in Claude Code's entry.
 fn started(workspace: &Workspace) -> PathBuf {
     let settings: Value = serde_json::from_str(&workspace.read(SETTINGS)).unwrap();
     let handler = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
@@ -49,7 +49,7 @@ fn the_small_program_holds_no_network_database_argument_parser_or_schemas() {
         grep.args(["-q", "-a", "-F", text, program]);
         grep.status().unwrap().success()
     };
-    // Places of panics name the crates that are inside; SQLite names itself, and so do schemas and scripts of Unicode.
+    // Locations of panics name the contained crates; SQLite names itself, and so do schemas and Unicode scripts.
     for text in [
         "/tokio-1.",
         "/rustls-0.",
@@ -71,7 +71,7 @@ fn the_small_program_holds_no_network_database_argument_parser_or_schemas() {
 #[test]
 fn both_programs_are_position_independent() {
     for program in [ROLEOS, ROLEOS_HOOK] {
-        // The type in the header of an ELF file; 3 is one that can be loaded anywhere.
+        // The type in the header of an ELF file; 3 means position-independent.
         assert_eq!(fs::read(program).unwrap()[16..18], [3, 0], "{program}");
     }
 }

@@ -1,5 +1,5 @@
 //! Suites and runs through the real binary: a scratch repository is mined, agents are run over it in boxes under
-//! supervision, and a run is killed again and again.
+//! supervision, and a run is killed repeatedly.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(crate) fn git(folder: &Path, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A workspace with a repository of several faults, each mended by a commit with a test, and its suite.
+/// Returns a workspace with a repository of several faults, each fixed by a commit with a test, and its suite.
 pub(crate) fn workspace() -> Workspace {
     let workspace = Workspace::new();
     let source = workspace.path("source");
@@ -158,8 +158,8 @@ fn the_built_in_agents_show_that_the_harness_is_sound() {
         (&again["observed"], &again["same"]),
         (&"solved".into(), &true.into())
     );
-    // Without its suite the tests in the bundle are enough; without the repository it says so, and does not call the
-    // bundle wrong.
+    // Without its suite, the tests in the bundle are used; without the repository, that is the error, and the bundle is
+    // not called wrong.
     fs::rename(workspace.path("suite"), workspace.path("moved")).unwrap();
     let alone = workspace
         .roleos(&["witness", "rerun", task, "--json"])
@@ -197,7 +197,7 @@ fn a_withheld_reference_is_not_solved_and_runs_are_compared() {
     let name = |report: &Value| report["run"]["run"].as_str().unwrap().to_owned();
     let words = ["prove", "compare", &name(&all), &name(&fewer), "--json"];
     let compared = workspace.roleos(&words).exits(0).json();
-    // The task was changed, so it is another task.
+    // The task was changed, so it counts as another one.
     assert_eq!(
         (compared["tasks"].as_u64(), compared["left_out"].as_u64()),
         (Some(3), Some(2)),
@@ -211,7 +211,7 @@ fn a_withheld_reference_is_not_solved_and_runs_are_compared() {
         .exits(0)
         .json_lines();
     assert_eq!(rows.len(), TASKS);
-    // What was made elsewhere is graded the same way, and not accepted.
+    // Changes made elsewhere are graded alike, and not accepted.
     let lines: Vec<String> = rows.iter().skip(1).map(Value::to_string).collect();
     workspace.write("predictions.jsonl", lines.join("\n"));
     let words = [
@@ -245,7 +245,7 @@ fn money_that_could_be_used_up_starts_no_trial() {
         "--json",
     ];
     let stopped = workspace.roleos(&words).exits(2);
-    // Each task may cost a dollar: after the first, another one could go beyond.
+    // Each task may cost a dollar: after the first, another one could exceed the limit.
     assert!(
         stopped.stderr.contains("3 trials were not started"),
         "{stopped:?}"
@@ -334,7 +334,7 @@ fn a_run_that_is_killed_goes_on_and_leaves_nothing_behind() {
         (Some(8), Some(0)),
         "{report}"
     );
-    // The first task wants that function, and no other one does.
+    // Only the first task needs that function.
     assert_eq!(report["solved"].as_u64(), Some(2), "{report}");
     workspace.roleos(&["ledger", "verify"]).exits(0);
     let run = workspace.path(&format!(

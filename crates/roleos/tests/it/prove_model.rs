@@ -1,5 +1,5 @@
-//! The model of a trial through the real binary: a box without a network reaches a real local server by its socket, the
-//! traffic is metered, and a budget ends the trial.
+//! The model of a trial through the real binary: a box without a network reaches a real local server through its
+//! socket, the traffic is metered, and a budget ends the trial.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -75,7 +75,7 @@ fn a_budget_that_is_used_up_ends_the_trial() {
     let agent = format!("while true; do {ASK}; sleep 0.1; done");
     let (report, trial) = ask(&workspace, "200 OK", &agent, 1);
     assert_eq!(report["causes"]["agent_exhausted_budget"], 1, "{report}");
-    // A dollar is allowed: the second request goes beyond it, and the third is refused.
+    // The limit is a dollar: the second request exceeds it, and the third is refused.
     assert_eq!(trial["agent"]["metered"]["requests"], 2, "{trial}");
     assert_eq!(trial["agent"]["cost"], 1_200_000, "{trial}");
 }

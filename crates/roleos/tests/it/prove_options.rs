@@ -38,7 +38,7 @@ fn a_vendored_suite_needs_no_repository() {
     fs::rename(workspace.path("source"), workspace.path("gone")).unwrap();
     let report = prove(&workspace, "whole", &["--agent", "reference"], 1);
     assert_eq!(report["solved"].as_u64(), Some(TASKS as u64), "{report}");
-    // The trees are there, and no commit is.
+    // The trees exist, and no commit does.
     let objects = git(
         &workspace.path("whole/store/y.git"),
         &[
@@ -81,7 +81,7 @@ fn mining_chooses_paths_keeps_invalid_commits_and_goes_on() {
     let none = mine(&workspace, "other", &["--paths", "other.sh"], 1);
     assert_eq!(none["tasks"].as_u64(), Some(0), "{none}");
     assert!(!workspace.path("other/invalid").exists());
-    // A run is killed; its progress is believed, here a commit that was called flaky.
+    // A run is killed; its progress is trusted, here a commit that was marked as flaky.
     let first = fs::read_dir(workspace.path("all/tasks"))
         .unwrap()
         .flatten()
@@ -181,7 +181,7 @@ fn a_policy_and_a_confirmation_are_part_of_the_run() {
 fn a_regression_is_confirmed_by_fresh_attempts() {
     let workspace = workspace();
     let patch = workspace.path("patch");
-    // The agent has the fix as long as a file outside of its box says so.
+    // The agent has the fix as long as a file outside its box says so.
     let tasks = fs::read_dir(workspace.path("suite/tasks"))
         .unwrap()
         .flatten();
@@ -252,7 +252,7 @@ fn an_engine_without_a_daemon_is_named_and_runs_nothing() {
         .copied()
         .chain(["--image", "python:3.12"])
         .collect();
-    // An empty search path has no engine, whatever this machine has.
+    // An empty search path has no engine, on every machine.
     let mut command = workspace.command(&words);
     let output = command
         .env("PATH", workspace.path("suite"))

@@ -1,4 +1,5 @@
-//! What is put back after a call, whatever the call removed to prevent it: settings, the trust store, the ledger, refs.
+//! Restoration after a call, although the call removed files to prevent it: settings, the trust store, the ledger,
+//! refs.
 
 use std::fs;
 
@@ -8,7 +9,7 @@ use crate::effects::{before, prepared, protected, refuses_push, run, run_by, ses
 use crate::init::git;
 use crate::workspace::{Workspace, ran};
 
-/// Files in a folder and below, by their paths from the root.
+/// Returns the files in a folder and below, by their paths from the root.
 fn files(workspace: &Workspace, folder: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![workspace.path(folder)];
@@ -108,7 +109,7 @@ fn what_a_call_brings_into_or_takes_out_of_a_folder_of_an_agent_is_put_back() {
         assert_eq!(all(&workspace), known, "{command}");
         assert!(told.contains("put back"), "{command}: {told}");
     }
-    // A person may, between calls.
+    // A person may do this between calls.
     workspace.write(".claude/agents/new.md", "new");
     run(&workspace, "true");
     session(&workspace, "Stop", "a", &json!({})).exits(0);
@@ -241,7 +242,7 @@ fn snapshots_that_a_call_removes_or_moves_come_back() {
     }
 }
 
-/// A workspace with the hook in it and a sealed bundle, which the session knows.
+/// Returns a workspace with the hook and a sealed bundle, known to the session.
 fn sealed() -> Workspace {
     let workspace = prepared();
     workspace.seal_some(1);
@@ -310,7 +311,7 @@ fn a_workspace_that_never_sealed_says_so() {
         told.contains("nothing was sealed since `roleos init`"),
         "{told}"
     );
-    // The record of the installation agrees where the trust store is gone.
+    // The record of the installation is still there after the trust store is removed.
     fs::remove_dir_all(workspace.home().join(".local")).unwrap();
     let told = workspace.roleos(&["ledger", "verify"]).succeeds();
     assert!(

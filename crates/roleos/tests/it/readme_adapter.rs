@@ -1,5 +1,5 @@
-//! README's lines for adapters, as they stand there, in an empty folder with a fresh home: the adapter answers, also
-//! through the official clients.
+//! README's commands for adapters, unchanged, in an empty folder with a fresh home: the adapter answers, also through
+//! the official clients.
 
 use std::env;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::workspace::{ROLEOS, ran};
 
-/// Ends with the test.
+/// A process that ends with the test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -23,7 +23,7 @@ impl Drop for Running {
     }
 }
 
-/// The commands of the section's first block, without their comments.
+/// Returns the commands of the section's first block, without their comments.
 fn lines() -> Vec<String> {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let text = std::fs::read_to_string(readme).unwrap();
@@ -35,7 +35,7 @@ fn lines() -> Vec<String> {
         .collect()
 }
 
-/// What the section shows of a command, line by line; what it leaves out is `…`.
+/// Returns the output of a command in the section, line by line; omitted parts are `…`.
 fn shown(command: &str) -> Vec<String> {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let text = std::fs::read_to_string(readme).unwrap();
@@ -52,7 +52,7 @@ fn shown(command: &str) -> Vec<String> {
     shown.map(str::to_owned).collect()
 }
 
-/// Whether a line is what the document shows of it.
+/// Returns `true` if a line matches the document.
 fn fits(shown: &str, line: &str) -> bool {
     let mut rest = line;
     for (at, piece) in shown.split('…').enumerate() {
@@ -68,7 +68,7 @@ fn fits(shown: &str, line: &str) -> bool {
     rest.is_empty() || shown.ends_with('…')
 }
 
-/// The adapter answers in one piece: a client that reads once has everything.
+/// Asserts that the adapter answers in one piece: a client that reads once has everything.
 fn answers_at_once(port: u16) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let body = r#"{"adapter_id":"ticket-router-tiny","input":"My card was charged twice"}"#;
@@ -89,7 +89,7 @@ fn python() -> PathBuf {
     python.into()
 }
 
-/// A line as typed; the program under test and the interpreter come first on the path.
+/// Returns a typed line; the program under test and the interpreter are first on the path.
 fn shell(line: &str, folder: &Path, home: &Path) -> Command {
     let own =
         [ROLEOS.as_ref(), python().as_path()].map(|program| program.parent().unwrap().to_owned());
@@ -109,7 +109,7 @@ fn shell(line: &str, folder: &Path, home: &Path) -> Command {
     command
 }
 
-/// Waits as a person does who sees that the server is up.
+/// Waits like a person until the server is up.
 fn wait_for(port: u16) {
     let begun = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {

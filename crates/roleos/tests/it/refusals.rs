@@ -1,5 +1,5 @@
-//! Refusals through the real binary: where they go, what they say first, what they never hold, and that everything that
-//! counts them counts the same.
+//! Refusals through the real binary: their output, their first words, content that they never contain, and equal counts
+//! everywhere.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use crate::workspace::{Ran, Workspace};
 
 const GATE: &str = "[oversight]\ncapability_gate = true\n";
 
-/// A repository with a commit and the gate on.
+/// Returns a repository with a commit and the gate on.
 fn guarded() -> Workspace {
     let workspace = repository();
     workspace.write(".role-os/config.toml", GATE);
@@ -30,7 +30,7 @@ pub(crate) fn wants(workspace: &Workspace, agent: &str, command: &str) -> Ran {
     answer(hook(workspace, agent, &[]), &event.to_string())
 }
 
-/// What the agent is told, by the form that its protocol has.
+/// Returns the message to the agent, according to its protocol.
 fn reason(ran: &Ran) -> String {
     if ran.code == 2 {
         return ran.stderr.clone();
@@ -80,7 +80,7 @@ fn a_refusal_that_no_approval_lifts_says_so_first() {
     assert!(!text.contains("roleos approve"), "{text}");
 }
 
-/// Runs the hook with this standard output; hands out its exit code and what it said on standard error.
+/// Runs the hook with this standard output; returns its exit code and standard error.
 fn with_stdout(workspace: &Workspace, command: &str, stdout: Stdio) -> (Option<i32>, String) {
     let root = workspace.root().to_str().unwrap();
     let event = call("claude", root, &json!({ "command": command })).to_string();
@@ -156,7 +156,7 @@ fn a_refusal_that_cannot_be_written_blocks_by_its_exit_code() {
 fn a_refusal_into_a_full_pipe_blocks_in_time() {
     let workspace = guarded();
     let (reader, mut writer) = std::io::pipe().unwrap();
-    // A pipe takes 64 KiB; the answer finds no room, and nobody makes any.
+    // A pipe takes 64 KiB; the answer finds no room, and nothing reads it.
     writer.write_all(&vec![b' '; 64 * 1024]).unwrap();
     let begun = std::time::Instant::now();
     let (code, said) = with_stdout(&workspace, "git push", Stdio::from(writer));
@@ -203,7 +203,7 @@ fn what_an_agent_says_does_nothing_on_a_terminal() {
     );
 }
 
-/// Every file below a folder.
+/// Collects every file below a folder.
 fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -293,7 +293,7 @@ fn journals_approvals_and_receipts_are_for_the_owner_alone() {
     assert_eq!(mode(&workspace.path(".role-os/receipts.jsonl")), 0o600);
 }
 
-/// How many acts wait, as everything says that counts them.
+/// Returns the number of waiting acts, from every output that counts them.
 fn counts(workspace: &Workspace) -> Vec<(&'static str, u64)> {
     let overview = workspace.roleos(&["--json"]).exits(0).json();
     let listed = workspace.roleos(&["--json", "approve"]).exits(0).json();
@@ -368,7 +368,7 @@ fn everything_that_counts_waiting_approvals_counts_the_same() {
     terminal.expects("Dismiss it? [y/N]").types("y");
     terminal.ends().exits(0);
     all_count(&workspace, 1);
-    // The repository moves on: nothing that was refused before can be approved any more.
+    // The repository changes: acts that were refused before cannot be approved any more.
     git(
         &workspace,
         &["commit", "--quiet", "--allow-empty", "-m", "two"],
@@ -399,7 +399,7 @@ fn a_denied_act_is_refused_again_without_a_question() {
         0,
         "no person is there"
     );
-    // The first digits name it as well; fewer than four, or of none, do not.
+    // The first digits identify it as well; fewer than four, or unknown ones, do not.
     let first = |count: usize| id.chars().take(count).collect::<String>();
     for (digits, code) in [(first(3), 1), ("0000".to_owned(), 1)] {
         let ended = Terminal::roleos(&workspace, &["deny", &digits]).ends();
@@ -425,7 +425,7 @@ fn a_denied_act_is_refused_again_without_a_question() {
         receipts.contains(&format!("\"denied\":\"{id}\"")),
         "{receipts}"
     );
-    // The person thinks again.
+    // The person reconsiders.
     let mut terminal = Terminal::roleos(&workspace, &["approve", &id]);
     terminal.expects("[y/N]").types("y");
     terminal.ends().exits(0);

@@ -1,4 +1,4 @@
-//! Tests run again: a real repository, a real diff, and commands that misbehave.
+//! Reruns of tests: a real repository, a real diff, and commands that misbehave.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -25,7 +25,7 @@ struct Repository {
 }
 
 impl Repository {
-    /// The user vouches for its test, which is a script of its own.
+    /// Creates one; the user vouches for its test, which is a separate script.
     fn new(config: &str) -> Self {
         Self::unvouched(&format!(
             "{config}[oversight]\ntest_commands = [\"./test.sh\"]\n"
@@ -73,7 +73,7 @@ impl Repository {
         ]);
     }
 
-    /// Runs the latest bundle again, and expects nothing of it to stay behind.
+    /// Runs the latest bundle again, and asserts that nothing of it is left behind.
     fn rerun(&self, words: &[&str]) -> Ran {
         let words = [&["--json", "witness", "rerun", "latest"], words].concat();
         let ran = self.workspace.roleos(&words);
@@ -191,7 +191,7 @@ fn a_command_that_takes_too_long_is_ended() {
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 
-/// Ctrl-C: the tests end, the worktree goes, and the answer says so.
+/// Ctrl-C: the tests end, the worktree is removed, and the answer reports it.
 #[test]
 fn an_interrupted_run_cleans_up() {
     let repository = Repository::new("");
@@ -221,7 +221,7 @@ fn an_interrupted_run_cleans_up() {
     repository.is_clean();
 }
 
-/// Runs a command that leaves a process behind, and expects that process to be gone.
+/// Runs a command that leaves a process behind, and asserts that the process is ended.
 fn check_left_behind(test_command: &str) {
     let repository = Repository::new("[rerun]\ntimeout_seconds = 5\n");
     let number = repository.workspace.path("number");
@@ -260,7 +260,7 @@ fn daemons_that_left_the_group_are_ended_and_not_waited_for() {
 #[test]
 fn a_swarm_of_children_is_ended() {
     let repository = Repository::new("[rerun]\ntimeout_seconds = 1\n");
-    // A time that nobody else sleeps for.
+    // A time that no other process sleeps for.
     let nap = format!("sleep 1.{}", std::process::id());
     let swarm = format!(
         "for i in 1 2 3 4 5 6 7 8 9 10; do (setsid sh -c 'while :; do {nap}; done' &); done; sleep 300"
@@ -304,7 +304,7 @@ fn output_beyond_the_limit_is_dropped() {
 #[test]
 fn memory_beyond_the_limit_is_not_given() {
     let repository = Repository::new("[rerun]\nmax_memory_mib = 64\n");
-    // `tail` keeps what it may have to print, here a line without an end.
+    // `tail` keeps possible output, here a line without an end.
     let greedy = "head -c 200000000 /dev/zero | tail -n 1 | wc -c | grep -q 200000000";
     repository.check(FIX, greedy, 1, "failed", "exit code 1");
     repository.check(FIX, "./test.sh", 0, "solved", "exit code 0");
@@ -337,7 +337,7 @@ fn a_git_that_calls_us_does_not_redirect_ours() {
     let mut command = repository
         .workspace
         .command(&["--json", "witness", "rerun", "latest"]);
-    // What a hook finds in its environment.
+    // The environment of a hook.
     command
         .env("GIT_DIR", "/nonexistent")
         .env("GIT_INDEX_FILE", "/nonexistent/index")
@@ -364,7 +364,7 @@ fn what_nobody_vouches_for_is_not_run() {
     let words = [&words[..], &["--unverified"]].concat();
     stranger.roleos(&words).exits(0);
     repository.is_clean();
-    // Damage is not run for anybody.
+    // Damaged bundles are never run.
     let mut bytes = fs::read(file).unwrap();
     bytes.truncate(100);
     stranger.write("cut.rvww", bytes);

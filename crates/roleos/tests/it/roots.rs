@@ -1,4 +1,4 @@
-//! Which folder is the workspace.
+//! Tests of finding the workspace.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn roleos_in(folder: &Path, root: Option<&Path>, words: &[&str]) -> Ran {
     ran(command)
 }
 
-/// Seals in `start`, and expects the bundle below `expected`.
+/// Seals in `start`, and asserts that the bundle is below `expected`.
 #[track_caller]
 fn check(workspace: &Workspace, start: &str, root: Option<&str>, words: &[&str], expected: &str) {
     let root = root.map(|root| workspace.path(root));

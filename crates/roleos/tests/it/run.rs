@@ -1,4 +1,4 @@
-//! `roleos run` and `roleos-watch`: real programs under supervision, judged when they begin.
+//! `roleos run` and `roleos-watch`: real programs under supervision, decided when they begin.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -23,7 +23,7 @@ fn git(folder: &Path, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A repository with one commit, and a bare one beside it that is its remote.
+/// Returns a repository with one commit, and a bare one beside it as its remote.
 fn repository() -> Workspace {
     let workspace = Workspace::new();
     let root = workspace.root();
@@ -37,12 +37,12 @@ fn repository() -> Workspace {
     workspace
 }
 
-/// The branches of the remote.
+/// Returns the branches of the remote.
 fn pushed(workspace: &Workspace) -> String {
     git(&workspace.path(".git/remote.git"), &["branch", "--list"])
 }
 
-/// What came of a text under supervision, with its report.
+/// Runs a text under supervision; returns the run and its report.
 fn supervised(workspace: &Workspace, text: &str) -> (Ran, Value) {
     let report = workspace.home().join("report.json");
     let words = ["run", "--report", report.to_str().unwrap(), "--shell", text];
@@ -59,7 +59,7 @@ fn refusals(report: &Value) -> Vec<&str> {
     actions.map(|action| action.as_str().unwrap()).collect()
 }
 
-/// A program that starts what it is given, by `posix_spawn` and by `execveat` of a file without a name.
+/// A program that starts its argument, by `posix_spawn` and by `execveat` of a file without a name.
 const CALLER: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -139,7 +139,7 @@ fn a_push_is_refused_however_it_is_started() {
         "./loader --argv0 ls ./changed push origin main",
         "$(ls /lib64/ld-linux* /lib/ld-linux* 2>/dev/null | head -n 1) ./changed push origin main",
         "./caller memory ./loader ./changed push origin main",
-        // A git that is not known at all still sends by its parts.
+        // A completely unknown git still sends by its parts.
         "cp /bin/true ./far && ./far host \"git-receive-pack '/remote.git'\"",
         "echo main | git pack-objects --all-progress-implied --revs --stdout >/dev/null",
         "git remote-https origin https://127.0.0.1:1/r </dev/null; true",
@@ -264,7 +264,7 @@ fn a_report_that_can_no_longer_be_written_leaves_the_exit_code_alone() {
     assert!(ran.stderr.contains("place/report.json"), "{ran:#?}");
 }
 
-/// The hook's answer to a command, as Claude Code asks.
+/// Returns the hook's answer to a command in Claude Code's format.
 fn hook(workspace: &Workspace, command: &str) -> String {
     let event = json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": fs::canonicalize(workspace.root()).unwrap(),
@@ -293,7 +293,7 @@ fn the_id_is_that_of_the_hook_and_one_approval_lets_the_push_through_once() {
     let mut terminal = Terminal::roleos(&workspace, &["approve", &id]);
     terminal.expects("[y/N] ").types("y");
     terminal.ends().exits(0);
-    // One act, several programs: `git push`, a shell, `git-receive-pack` and what those start.
+    // One act, several programs: `git push`, a shell, `git-receive-pack` and their children.
     let (ran, report) = supervised(&workspace, text);
     assert_eq!(report["refused"], json!([]), "{ran:#?}");
     assert_eq!(pushed(&workspace).trim(), "main", "{ran:#?}");
@@ -309,13 +309,13 @@ fn the_id_is_that_of_the_hook_and_one_approval_lets_the_push_through_once() {
 fn a_push_that_nothing_approved_is_refused_by_the_hook_of_git_below_a_supervisor() {
     let workspace = repository();
     workspace.roleos(&["init", "--agent", "claude"]).exits(0);
-    // What git hands to its hook, for a push that no program before it showed.
+    // Git's input to its hook, for a push that no earlier program showed.
     let told = "head=$(git rev-parse HEAD); echo \"refs/heads/main $head refs/heads/main 0000\" \
         | .git/hooks/pre-push origin .git/remote.git";
     let (ran, report) = supervised(&workspace, told);
     assert_ne!(ran.code, 0, "{ran:#?}");
     assert!(ran.stderr.contains("refused git:push"), "{ran:#?} {report}");
-    // A push that sends nothing is asked about by neither.
+    // A push that sends nothing is checked by neither.
     let (ran, _) = supervised(&workspace, "git push --quiet --dry-run origin main");
     assert_eq!(ran.code, 0, "{ran:#?}");
     // One use of a grant is one push, by the program and by its hook together.
@@ -329,7 +329,7 @@ fn a_push_that_nothing_approved_is_refused_by_the_hook_of_git_below_a_supervisor
     assert_eq!(pushed(&workspace).trim(), "work", "{ran:#?} {report}");
     let (ran, _) = supervised(&workspace, told);
     assert_ne!(ran.code, 0, "{ran:#?}");
-    // What the hook of git lets through by itself leaves nothing for the next one.
+    // A push that git's hook allows by itself leaves no note for the next one.
     let mut terminal = Terminal::roleos(&workspace, &["grant", "git:push", "--uses", "1"]);
     terminal.expects("[y/N] ").types("y");
     terminal.ends().exits(0);
@@ -414,7 +414,7 @@ fn protected_files_are_mounted_read_only_where_that_is_set() {
     let text = "touch inside && cat .role-os/config.toml >/dev/null && ! (echo x >> .role-os/config.toml) 2>/dev/null";
     let before = workspace.read(".role-os/config.toml");
     let (ran, _) = supervised(&workspace, text);
-    // Where no mount can be made, the guard is what there is.
+    // If no mount can be made, only the guard protects.
     let can_mount = |words: &[&str]| {
         let tried = Command::new("unshare").args(words).arg("true").output();
         tried.is_ok_and(|output| output.status.success())
@@ -426,7 +426,7 @@ fn protected_files_are_mounted_read_only_where_that_is_set() {
     assert!(workspace.path("inside").exists(), "{ran:#?}");
 }
 
-/// Connects to each socket twice, and says what came of it.
+/// Connects to each socket twice, and prints the results.
 const CONNECT: &str = "import socket,sys\nfor name in sys.argv[1:] * 2:\n  s=socket.socket(socket.AF_UNIX)\n  try:\n    s.connect(name); print('open')\n  except PermissionError: print('refused')\n";
 
 #[test]
@@ -457,7 +457,7 @@ fn a_socket_that_leads_out_of_the_tree_is_an_act_like_any_other() {
         assert_eq!(refused["actions"], json!(["daemon:launch"]));
         let shown = format!("unix:{}", real.display());
         let argv = refused["argv"].as_array().unwrap();
-        // The first word is where the interpreter lies.
+        // The first word is the path of the interpreter.
         assert_eq!(
             argv[1..],
             ["connect.py", name, "other.sock", shown.as_str()],
@@ -471,7 +471,7 @@ fn a_socket_that_leads_out_of_the_tree_is_an_act_like_any_other() {
         let mut terminal = Terminal::roleos(&workspace, &["approve", id]);
         terminal.expects("[y/N] ").types("y");
         terminal.ends().exits(0);
-        // One program may connect more than once for one thing; the next program is another act.
+        // One program may connect more than once for one act; the next program is another act.
         let (ran, report) = supervised(&workspace, &format!("{text}; {text}"));
         let lines: Vec<&str> = ran.stdout.lines().collect();
         assert_eq!(lines[..4], ["open"; 4], "{ran:#?}");
@@ -512,7 +512,7 @@ fn a_grant_opens_the_sockets_of_daemons_and_the_journal_says_so() {
     assert!(lines[0].contains("docker.sock"), "{journal}");
 }
 
-/// The name under which an agent puts it in front of its commands.
+/// Returns a command with the prefix that an agent uses.
 fn watch(workspace: &Workspace, gate: bool, text: &str) -> Command {
     let link = workspace.home().join("roleos-watch");
     if !link.exists() {
@@ -557,7 +557,7 @@ fn a_session_is_watched_once_it_has_proved_that_it_is() {
     let seen = ran(watch(&workspace, true, "true"));
     assert_eq!(seen.code, 0, "{seen:#?}");
     assert_eq!(hook(&workspace, command), "", "the session is watched");
-    // A command that was to be watched and was not makes the next one a question.
+    // A command that was to be supervised and was not makes the next one a question.
     let after = json!({
         "hook_event_name": "PostToolUse", "session_id": "s", "cwd": workspace.root(), "tool_name": "Bash",
         "tool_input": { "command": command }, "tool_response": {}, "tool_use_id": "t",
@@ -597,7 +597,7 @@ fn what_the_hook_let_through_is_not_judged_twice() {
     assert_eq!(pushed(&workspace), "");
 }
 
-/// Connects to the socket of a daemon twice, as itself and as a part that it starts, whatever its words are.
+/// Connects to the socket of a daemon twice, as itself and as a child, with any arguments.
 const DOCKER: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -620,7 +620,7 @@ int main(int count, char **words) {
 }
 "#;
 
-/// A workspace with a socket and a client for it.
+/// Returns a workspace with a socket and a client for it.
 fn with_docker(config: &str) -> (Workspace, UnixListener) {
     let workspace = Workspace::with_config(config);
     let listener = UnixListener::bind(workspace.path("docker.sock")).unwrap();
@@ -641,7 +641,7 @@ fn a_yes_to_a_program_is_a_yes_to_the_daemon_that_it_is_for() {
     let folders = [workspace.root().to_owned()].into_iter();
     let path = std::env::join_paths(folders.chain(std::env::split_paths(&own))).unwrap();
     let watched = |text: &str| {
-        // As Claude Code wraps it.
+        // Wrapped like Claude Code does it.
         let text = format!("true && eval '{text}' < /dev/null && pwd -P >| /dev/null");
         let mut command = watch(&workspace, true, &text);
         command.env("PATH", &path);
@@ -650,20 +650,20 @@ fn a_yes_to_a_program_is_a_yes_to_the_daemon_that_it_is_for() {
     watched("true");
     let text = "docker run --rm --privileged image ./thing";
     let refused = "refused\nrefused\n";
-    // Nobody was asked about it.
+    // No person was asked about it.
     assert_eq!(watched(text).stdout, refused);
     let asked = hook(&workspace, text);
     assert!(asked.contains("\"ask\""), "{asked}");
-    // The yes is for these words.
+    // The approval is for these words.
     assert_eq!(
         watched("docker run --rm --privileged image ./other").stdout,
         refused
     );
     let seen = watched(text);
     assert_eq!(seen.stdout, "open\nopen\n", "{seen:#?}");
-    // And for one time.
+    // And for one use.
     assert_eq!(watched(text).stdout, refused);
-    // Without a question the hook speaks for the client that is installed, not for another program of its name.
+    // Without a question, the hook allows the installed client, not another program with its name.
     assert_eq!(hook(&workspace, "docker ps"), "");
     assert_eq!(watched("docker ps").stdout, refused);
 }

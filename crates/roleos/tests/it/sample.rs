@@ -1,4 +1,4 @@
-//! Bundles as another sealer would make them: fixed times, keys and figures.
+//! Bundles like those of another sealer: fixed times, keys and figures.
 
 use witness::builder::Builder;
 use witness::extension::Rollback;
@@ -10,13 +10,13 @@ use witness::wire::{Mode, Outcome, TaskId};
 /// The key of these bundles, for `--key-hex`.
 pub(crate) const KEY_HEX: &str = "5ec2e75ec2e75ec2e75ec2e75ec2e75e";
 
-/// Nanoseconds of a day.
+/// Nanoseconds per day.
 pub(crate) const DAY: u64 = 86_400_000_000_000;
 
-/// Thursday, 2026-01-01, the first day of the ISO week 2026-W01 that lies in that year.
+/// Thursday, 2026-01-01, the first day of the ISO week 2026-W01 in that year.
 pub(crate) const NEW_YEAR: u64 = 1_767_225_600_000_000_000;
 
-/// What one bundle says.
+/// Content of one bundle.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub(crate) task: u8,
@@ -29,14 +29,14 @@ pub(crate) struct Sample {
     pub(crate) retries: u16,
     pub(crate) evidence_complete: bool,
     pub(crate) violations: u32,
-    /// Each restored what it should, or not.
+    /// Results of rollbacks; `true` if restored completely.
     pub(crate) rollbacks: Vec<bool>,
     pub(crate) spec: Option<&'static str>,
     pub(crate) facts: Vec<(&'static str, &'static str)>,
 }
 
 impl Sample {
-    /// A solved task with everything in order.
+    /// Returns a solved task with everything in order.
     pub(crate) fn new(task: u8) -> Self {
         Self {
             task,
@@ -55,13 +55,13 @@ impl Sample {
         }
     }
 
-    /// The bundle, signed with the key that [`KEY_HEX`] names.
+    /// Returns the bundle, signed with the key that [`KEY_HEX`] names.
     pub(crate) fn signed(&self) -> Vec<u8> {
         let key = HmacKey::new(&hex::decode(KEY_HEX).unwrap());
         self.builder().build(Some(&key), None).unwrap()
     }
 
-    /// The bundle without a signature.
+    /// Returns the bundle without a signature.
     pub(crate) fn unsigned(&self) -> Vec<u8> {
         self.builder().build(None, None).unwrap()
     }

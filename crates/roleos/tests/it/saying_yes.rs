@@ -1,4 +1,5 @@
-//! What only a person may do, at a terminal and without one: approve, grant, revoke, mode, trust, and the approval key.
+//! Actions that only a person may perform, at a terminal and without one: approve, grant, revoke, mode, trust, and the
+//! approval key.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +23,7 @@ fn git(folder: &Path, words: &[&str]) {
     assert!(output.status.success(), "{words:?}: {output:?}");
 }
 
-/// A repository with one commit and a remote.
+/// Returns a repository with one commit and a remote.
 fn repository() -> Workspace {
     let workspace = Workspace::new();
     git(
@@ -44,7 +45,7 @@ fn library(workspace: &Workspace) -> base::workspace::Workspace {
     base::workspace::Workspace::at(workspace.root()).unwrap()
 }
 
-/// The act of a command in the workspace, as the hook sees it.
+/// Returns the act of a command in the workspace, as the hook sees it.
 fn act(workspace: &Workspace, command: &str) -> Act {
     let root = fs::canonicalize(workspace.root()).unwrap();
     let directory = root.to_str().unwrap();
@@ -65,7 +66,7 @@ fn act(workspace: &Workspace, command: &str) -> Act {
     Act::of(&call, &decision.act)
 }
 
-/// Refuses a command as the hook does, and hands out the id.
+/// Refuses a command like the hook, and returns the id.
 fn refused(workspace: &Workspace, command: &str) -> String {
     let reasons = ["`git:push` (push to a remote) is irreversible and has no grant".to_owned()];
     let now = base::clock::now_ns();
@@ -80,7 +81,7 @@ fn take(workspace: &Workspace, command: &str) -> Taken {
     approvals::take(&library(workspace), &act, base::clock::now_ns()).unwrap()
 }
 
-/// What a person saw, without what differs from run to run.
+/// Returns the output for a person, without parts that differ from run to run.
 fn scrubbed(workspace: &Workspace, text: &str) -> String {
     let real = fs::canonicalize(workspace.root()).unwrap();
     let mut text = text
@@ -210,7 +211,7 @@ fn what_was_refused_is_listed() {
     assert_eq!(listed[0]["actions"], json!(["git:push"]));
 }
 
-/// Every command that asks a person, ready to run.
+/// Returns every command that asks a person.
 fn asking(workspace: &Workspace) -> Vec<Vec<String>> {
     let id = refused(workspace, "git push");
     workspace.write(".role-os/config.toml", "[oversight]\nopaque = \"allow\"\n");
@@ -479,7 +480,7 @@ fn a_passphrase_stands_before_every_yes() {
     terminal.ends().exits(0);
     assert!(matches!(take(&workspace, "git push"), Taken::Yes(_)));
 
-    // Whoever forgot it makes a new key.
+    // A person who forgot it creates a new key.
     let mut terminal = Terminal::roleos(&workspace, &["key", "new", "--approval", "--lost"]);
     terminal.expects("Replace the approval key?").types("y");
     let ended = terminal.ends().exits(0);
@@ -505,7 +506,7 @@ fn a_poor_passphrase_is_not_taken() {
     }
 }
 
-/// One event, as Claude Code hands it to the hook.
+/// Sends one event in Claude Code's format to the hook.
 fn event(workspace: &Workspace, name: &str, command: &str) -> Ran {
     let root = fs::canonicalize(workspace.root()).unwrap();
     let event = json!({
@@ -537,7 +538,7 @@ fn call(workspace: &Workspace, command: &str) -> Ran {
     event(workspace, "PreToolUse", command)
 }
 
-/// The id in a refusal.
+/// Returns the id in a refusal.
 fn id_in(refusal: &Ran) -> String {
     let (_, rest) = refusal
         .stderr

@@ -1,4 +1,4 @@
-//! Scorecards through the binary: the published figures, what counts and what does not, groups, and acceptance.
+//! Scorecards through the binary: the published figures, bundles that count and that do not, groups, and acceptance.
 
 use base::environment::Environment;
 use evidence::store::Store;
@@ -9,7 +9,7 @@ use crate::sample::{DAY, KEY_HEX, Sample};
 use crate::vectors::{manifest, vector};
 use crate::workspace::Workspace;
 
-/// The fifteen metrics under the names of the format's documents.
+/// The fifteen metrics, named as in the documents of the format.
 const METRICS: [&str; 15] = [
     "total_tasks",
     "solved",
@@ -28,7 +28,7 @@ const METRICS: [&str; 15] = [
     "solve_rate",
 ];
 
-/// A workspace with these bundles in `runs/`.
+/// Returns a workspace with these bundles in `runs/`.
 fn runs(bundles: impl IntoIterator<Item = Vec<u8>>) -> Workspace {
     let workspace = Workspace::new();
     std::fs::create_dir(workspace.path("runs")).unwrap();
@@ -50,7 +50,7 @@ fn check(card: &Value, expected: &[(&str, Value)]) {
     }
 }
 
-/// The metric as the manifest has it.
+/// Returns the metric from the manifest.
 fn published(expected: &Value, metric: &str) -> Value {
     match metric {
         "cost_per_solve" => expected["cost_per_solve_microdollars"].clone(),
@@ -66,7 +66,7 @@ fn the_published_figures_come_out() {
         let Some(rows) = card["rows"].as_array() else {
             continue;
         };
-        // A bundle with an outcome that does not exist cannot be made, and would be malformed.
+        // A bundle with an invalid outcome cannot be created, and would be malformed.
         if card["id"] == "unknown-outcome" {
             continue;
         }
@@ -78,7 +78,7 @@ fn the_published_figures_come_out() {
         let answer = score(&workspace, &["--all"]);
         for metric in METRICS {
             let expected = match (card["id"].as_str().unwrap(), metric) {
-                // The reference wraps around; ours says the most it can.
+                // The reference wraps around; ours saturates.
                 ("u64-totals", "cost_per_solve") => json!(u32::MAX),
                 _ => published(&card["expected"], metric),
             };
@@ -157,7 +157,7 @@ fn the_newest_bundle_of_a_task_counts() {
         outcome: Outcome::Failed,
         ..first.clone()
     };
-    // Whatever the files are called.
+    // For any file names.
     for bundles in [[&first, &second], [&second, &first]] {
         let answer = score(&runs(bundles.map(Sample::signed)), &[]);
         check(&answer, &[("total_tasks", json!(1)), ("failed", json!(1))]);
@@ -345,7 +345,7 @@ fn a_scorecard_is_divided_by_what_is_asked_for() {
     assert!(table.succeeds().contains("\nlarge "));
 }
 
-/// A workspace whose own ledger has these bundles.
+/// Returns a workspace whose own ledger has these bundles.
 fn sealed(samples: &[Sample]) -> Workspace {
     let workspace = Workspace::new();
     seal_more(&workspace, samples);
@@ -365,12 +365,12 @@ fn seal_more(workspace: &Workspace, samples: &[Sample]) {
     }
 }
 
-/// So many solved tasks with everything in order.
+/// Returns this number of solved tasks with everything in order.
 fn solved(count: u8) -> Vec<Sample> {
     (1..=count).map(Sample::new).collect()
 }
 
-/// What speaks against acceptance, and that the exit code says the same.
+/// Returns the reasons against acceptance, and asserts the matching exit code.
 #[track_caller]
 fn reasons(workspace: &Workspace, more: &[&str]) -> Vec<String> {
     let words = [&["--json", "scorecard"], more].concat();
@@ -446,7 +446,7 @@ fn thresholds_are_options_and_settings() {
     assert_eq!(answer["ledger"]["ok"], true);
 }
 
-/// The failed bundles are moved away: it used to be green everywhere.
+/// Failed bundles are moved away: this was accepted before.
 #[test]
 fn deleting_failed_evidence_is_noticed() {
     let mut samples = solved(5);
@@ -477,7 +477,7 @@ fn deleting_failed_evidence_is_noticed() {
     );
     let curve = workspace.roleos(&["--json", "curve"]).exits(0).json();
     assert_eq!(curve["ledger"]["ok"], false);
-    // Nor does it help to change it, or to put another one there.
+    // Changing it, or replacing it by another one, does not help either.
     let mut edited = bytes.clone();
     *edited.last_mut().unwrap() ^= 1;
     std::fs::write(&failed, edited).unwrap();
@@ -487,7 +487,7 @@ fn deleting_failed_evidence_is_noticed() {
     assert_eq!(reasons(&workspace, few), ["ledger"]);
     std::fs::write(&failed, bytes).unwrap();
     assert_eq!(reasons(&workspace, few), [""; 0]);
-    // Nor to take the leaf away with it, or the whole ledger.
+    // Neither does removing its leaf, or the whole ledger.
     std::fs::remove_dir_all(workspace.path(".role-os/ledger")).unwrap();
     assert_eq!(reasons(&workspace, few), ["ledger"]);
 }
@@ -514,7 +514,7 @@ fn a_ledger_put_back_to_an_older_state_is_not_accepted() {
     let said = workspace.roleos(&["ledger", "verify"]).exits(1);
     assert!(said.stdout.contains("rolled_back"), "{said:#?}");
     assert!(said.stderr.contains("roleos ledger adopt"), "{said:#?}");
-    // Saying that it is right is for a person.
+    // Only a person may adopt a ledger.
     workspace.roleos(&["ledger", "adopt"]).exits(2);
 }
 
@@ -620,7 +620,7 @@ fn a_new_workspace_says_what_is_missing() {
     assert!(said.contains("no task yet"), "{said}");
     assert!(!said.contains("fail "), "{said}");
     seal_more(&workspace, &solved(3));
-    // A question that was answered is no task.
+    // An answered question is not a task.
     let question = Sample {
         outcome: Outcome::Skipped,
         evidence_complete: false,
@@ -677,7 +677,7 @@ fn a_bundle_sealed_below_an_agent_is_marked() {
     ]);
     command.env("CLAUDECODE", "1");
     let ran = crate::workspace::ran(command);
-    // Where it is refused altogether, nothing is sealed that could be marked.
+    // If it is refused altogether, there is no bundle that could be marked.
     if ran.code == 0 {
         let file = ran.json()["file"].as_str().unwrap().to_owned();
         let shown = workspace
@@ -694,7 +694,7 @@ fn a_bundle_sealed_below_an_agent_is_marked() {
     }
 }
 
-/// Renaming a file used to change the solve rate.
+/// Renaming a file changed the solve rate before.
 #[test]
 fn a_tie_does_not_depend_on_the_name_of_a_file() {
     let solved = Sample::new(1);

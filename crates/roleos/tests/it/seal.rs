@@ -1,4 +1,4 @@
-//! From files to a sealed bundle and on to other workspaces; and that what cannot be sealed changes nothing.
+//! Sealing of files, and imports in other workspaces; a failed seal changes nothing.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::workspace::{Workspace, keys};
 
 const TASK: &str = "0123456789abcdef0123456789abcdef";
 
-/// A workspace with files to seal, and the words that seal them all.
+/// Returns a workspace with files to seal, and the arguments that seal them all.
 fn prepared() -> (Workspace, Vec<&'static str>) {
     let workspace = Workspace::new();
     workspace.write("issue.md", "Make `add` add.\n");
@@ -132,7 +132,7 @@ fn check_contents(shown: &Value) {
     assert_eq!(ours["chain"]["sequence"], 0);
 }
 
-/// Another workspace takes it in only with a key, and only once.
+/// Checks that another workspace imports it only with a key, and only once.
 fn check_import(sealer: &Workspace, file: &str) {
     let public = public_key(sealer);
     let other = Workspace::new();
@@ -215,7 +215,7 @@ fn a_folder_is_imported_and_what_is_bad_in_it_is_named() {
     assert_eq!(error["code"], "bundle_ambiguous");
 }
 
-/// Runs a seal that must fail, and expects the workspace to be as it was.
+/// Runs a seal that must fail, and asserts that the workspace is unchanged.
 #[track_caller]
 fn check_refused(workspace: &Workspace, words: &[&str], message: &str) {
     let before = workspace.snapshot();
@@ -369,7 +369,7 @@ fn pipes_are_read_as_files_are() {
         .exits(0)
         .json();
     assert_eq!(exported["contents"]["spec"], "from a pipe");
-    // And a bundle on standard input is verified like one in a file.
+    // A bundle on standard input is verified like one in a file.
     let sealed: Value = serde_json::from_slice(&output.stdout).unwrap();
     let bundle = fs::read(Path::new(sealed["file"].as_str().unwrap())).unwrap();
     let output =

@@ -1,4 +1,4 @@
-//! A session as the agent's hooks tell it, through the real binary, until its bundle tells the story.
+//! A session from the events of the agent's hooks to its bundle, through the real binary.
 
 use std::fs;
 use std::path::Path;
@@ -71,7 +71,7 @@ pub(crate) fn repository(config: &str) -> Workspace {
     workspace
 }
 
-/// Waits until the process that a hook has started has made this many bundles.
+/// Waits until the background process of a hook has created this many bundles.
 #[track_caller]
 fn wait_for(workspace: &Workspace, bundles: usize) -> Vec<Value> {
     let begun = Instant::now();
@@ -170,7 +170,7 @@ fn what_was_not_sealed_is_sealed_when_the_next_session_begins() {
     first
         .say("UserPromptSubmit", json!({ "prompt": "one" }))
         .exits(0);
-    // The tests are the agent, and the agent lives: nothing is sealed, however often a session begins.
+    // The test process is the agent, and it is running: nothing is sealed, no matter how many sessions begin.
     let second = Agent {
         workspace: &workspace,
         session: "second",
@@ -252,7 +252,7 @@ fn a_kill_at_any_time_seals_once() {
             .unwrap()
     };
     let begun = Instant::now();
-    // One whole round tells how long it takes.
+    // One complete round shows its duration.
     let other = repository("");
     let twin = Agent {
         workspace: &other,

@@ -1,4 +1,4 @@
-//! What models declare, and the log of their runs, through the binary.
+//! Declarations of models, and the log of their runs, through the binary.
 
 use routing::runs;
 use selection::metric::{Metric, Parts};

@@ -1,4 +1,4 @@
-//! `roleos up` as a service has it: no terminal, and an operator who logs in all the same.
+//! `roleos up` as a service: no terminal, and an operator who logs in nevertheless.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -15,8 +15,8 @@ use crate::workspace::{ROLEOS, Ran, Workspace};
 
 const TOO_LONG: Duration = Duration::from_secs(60);
 
-/// Runs the words in a session of their own, without a terminal, as an orphan: neither the tester's terminal nor an
-/// agent that started the tests is above them.
+/// Runs a command in a new session, without a terminal, as an orphan: neither the tester's terminal nor an agent that
+/// started the tests is above it.
 const ORPHAN: &str = r#"setsid sh -c 'echo $$ >"$DIR/pid"; "$@" >"$DIR/out" 2>"$DIR/err"; echo $? >"$DIR/code.part"; mv "$DIR/code.part" "$DIR/code"' sh "$@" </dev/null &"#;
 
 /// A program without a terminal.
@@ -60,7 +60,7 @@ impl Orphan {
     }
 }
 
-/// A service that runs.
+/// A running service.
 pub(crate) struct Service<'w> {
     workspace: &'w Workspace,
     process: Orphan,
@@ -169,7 +169,7 @@ fn a_code_file_that_others_could_read_is_refused() {
     assert!(!place("elsewhere").exists());
 }
 
-/// Connects to the socket as any program could.
+/// Connects to the socket like any program.
 const CONNECT: &str = "use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die \"none: $!\"; print <$s>;";
 
 #[test]
@@ -185,7 +185,7 @@ fn login_code_is_told_to_the_person_and_to_nobody_else() {
     let service = Service::start(&workspace, &[], &[]);
     let told = service.login_code(&[]).exits(0).json();
     assert_eq!(told["url"], format!("http://{}/login", service.address()));
-    // An agent is refused, and so is a program of an agent that asks without our command.
+    // An agent is refused, and so is a program of an agent that connects without our command.
     let refused = service.login_code(&[("CLAUDECODE", "1")]).exits(2);
     assert!(
         refused.stderr.contains("runs below Claude Code"),

@@ -1,4 +1,4 @@
-//! What agents did, as people and programs look at it, and what another policy would have said.
+//! Actions of agents, shown to people and programs, and verdicts of another policy.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 const GATE: &str = "[oversight]\ncapability_gate = true\n";
 const SESSION: &str = "0199c0de-0000-7000-8000-000000000001";
 
-/// A session with a bit of everything.
+/// Returns a session with many kinds of events.
 fn worked() -> Workspace {
     let workspace = Workspace::with_config(GATE);
     let root = workspace.root().to_str().unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! Evidence on its way from a machine to the archive of a team, through the real programs: proofs come back, forgeries
-//! stay out, and nothing that was acknowledged is lost or kept twice, whoever is killed.
+//! Evidence on its way from a machine to the archive of a team, through the real programs: proofs are returned,
+//! forgeries are refused, and nothing acknowledged is lost or stored twice, regardless of kills.
 
 use std::fs;
 use std::path::Path;
@@ -51,7 +51,7 @@ impl Team {
             .exits(0);
     }
 
-    /// The task ids of its ledger, in order.
+    /// Returns the task ids of its ledger, in order.
     fn tasks(&self) -> Vec<String> {
         let leaves = self.folder.path().join(".role-os/ledger/leaves.jsonl");
         let text = fs::read_to_string(leaves).unwrap_or_default();
@@ -70,7 +70,7 @@ fn public_key_of(machine: &Workspace) -> std::path::PathBuf {
         .unwrap()
 }
 
-/// The private key of a machine, to sign what its program would not.
+/// Returns the private key of a machine, to sign data that its program would not.
 fn key_of(machine: &Workspace) -> SigningKey {
     let file = public_key_of(machine).with_extension("key");
     let file: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
@@ -125,13 +125,13 @@ fn bundles_of_two_clones_meet_in_one_ledger_once_with_proofs() {
     );
     assert_eq!(ship(&two, &up)["bundles"], 2);
     assert_eq!(ship(&one, &up)["bundles"], 0);
-    // A cursor that is gone sends everything again, and nothing is kept twice.
+    // A missing cursor sends everything again, and nothing is stored twice.
     fs::remove_dir_all(one.path(".role-os/ship")).unwrap();
     let again = ship(&one, &up);
     assert_eq!((&again["bundles"], &again["known"]), (&json!(3), &json!(3)));
     assert_eq!(team.tasks().len(), 5);
     team.roleos(&["ledger", "verify"]).exits(0);
-    // The receipts are proofs that the verifier of bundles takes.
+    // The verifier of bundles accepts the proofs in the receipts.
     let receipts = one.read(".role-os/ship/receipts.jsonl");
     assert_eq!(receipts.lines().count(), 3);
     let receipt: Value = serde_json::from_str(receipts.lines().next().unwrap()).unwrap();
@@ -156,7 +156,7 @@ fn forgeries_and_other_bytes_stay_out_with_a_reason_each() {
     let key = key_of(&machine);
     let mut bent = good.clone();
     bent[80] ^= 1;
-    // The same task with another HMAC at its end: believed, and other bytes.
+    // The same task with another HMAC at its end: valid, and other bytes.
     let mut other = good.clone();
     *other.last_mut().unwrap() ^= 1;
     let mut packer = Packer::new(0);
@@ -211,7 +211,7 @@ fn forgeries_and_other_bytes_stay_out_with_a_reason_each() {
     let (_, again) = post_bytes(&up, &bytes);
     assert_eq!(again["items"][0]["status"], "known");
     assert_eq!(again["items"][6]["status"], "known");
-    // A shipment that was changed on the way, and one of a stranger.
+    // A shipment that was changed on the way, and one of an unknown machine.
     let mut changed = bytes;
     let last = changed.len() - 1;
     changed[last] ^= 1;
@@ -259,7 +259,7 @@ fn a_machine_enrols_itself_once_with_a_code() {
         .map(|act| act["what"].as_str().unwrap())
         .collect();
     assert_eq!(acts, ["key.code", "key.enroll"]);
-    // What a dismissed machine sends is refused; what it sent stays.
+    // Shipments of a dismissed machine are refused; its stored evidence stays.
     let id = machines[0]["id"].as_str().unwrap();
     team.roleos(&["key", "enroll", "--dismiss", id, "--why", "lost"])
         .exits(0);
@@ -331,7 +331,7 @@ fn tokens_open_as_far_as_their_role_goes_and_end_when_revoked() {
     std::thread::sleep(Duration::from_millis(2100));
     let answer = post(&address, "/api/machines", &header(&operator), &machine);
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
-    // No secret is kept.
+    // No secret is stored.
     let kept = fs::read_to_string(team.folder.path().join(".role-os/team/tokens.json")).unwrap();
     assert!(
         !kept.contains(&viewer) && !kept.contains(&operator),
@@ -344,7 +344,7 @@ fn tokens_open_as_far_as_their_role_goes_and_end_when_revoked() {
     );
 }
 
-/// Kills the server and the client again and again while they talk; in the end everything is there, once.
+/// Kills the server and the client repeatedly while they communicate; in the end everything is stored once.
 #[test]
 fn whoever_is_killed_nothing_is_lost_and_nothing_kept_twice() {
     let (team, machine) = (Team::new(), Workspace::new());
@@ -362,7 +362,7 @@ fn whoever_is_killed_nothing_is_lost_and_nothing_kept_twice() {
             .unwrap();
         std::thread::sleep(Duration::from_millis(30 * round));
         if round % 2 == 0 {
-            // The server is killed, and another one takes its place.
+            // The server is killed, and another one replaces it.
             drop(up);
             client.wait().unwrap();
             up = team.up();
@@ -370,7 +370,7 @@ fn whoever_is_killed_nothing_is_lost_and_nothing_kept_twice() {
             client.kill().ok();
             client.wait().unwrap();
         }
-        // What a receipt was written for is in the ledger.
+        // Every bundle with a receipt is in the ledger.
         let receipts = fs::read_to_string(machine.path(".role-os/ship/receipts.jsonl"));
         let tasks = team.tasks();
         for line in receipts.unwrap_or_default().lines() {
@@ -444,7 +444,7 @@ fn sealing_ships_in_the_background_and_an_archive_that_is_away_delays_nothing() 
     };
     assert!(arrived(1));
     drop(up);
-    // Sealing works, and a look at the state says what is left.
+    // Sealing works, and the state shows the remaining items.
     machine.seal_some(1);
     let status = (0..600).any(|_| {
         std::thread::sleep(Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! `roleos specialist` and `roleos dispatch` as operators, scripts and crashes meet them.
+//! `roleos specialist` and `roleos dispatch` for operators, scripts and after crashes.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
@@ -26,7 +26,7 @@ pub(super) fn version(id: &str, level: &str) -> Value {
     })
 }
 
-/// A workspace with one role, `v1-l1` (active) and `v2-l2` certified, `v0` not.
+/// Returns a workspace with one role: `v1-l1` (active) and `v2-l2` certified, `v0` not.
 pub(super) fn workspace(url: &str) -> Workspace {
     let workspace = Workspace::new();
     let registry = json!({
@@ -236,7 +236,7 @@ fn what_may_not_become_active_changes_nothing() {
     );
 }
 
-/// Writes the record of an exam of sixty cases in which so many answers are right.
+/// Writes the record of an exam of sixty cases with this number of right answers.
 fn examined(workspace: &Workspace, id: &str, exam: &str, right: usize) {
     let case = |number: usize| {
         json!({ "input": format!("{exam} s{}", "o".repeat(number + 1)), "expected_format": "rule_check",
@@ -268,7 +268,7 @@ fn examined(workspace: &Workspace, id: &str, exam: &str, right: usize) {
         },
     };
     let mut record = AuditRecord::of(whose, &set, &metric, answers.collect(), None);
-    // As an older record, which does not tell its backend.
+    // Like an older record, which does not name its backend.
     record.subject = None;
     let text = serde_json::to_string(&record).unwrap();
     workspace.write(&format!(".role-os/audits/Checker/{id}-{exam}.json"), text);
@@ -497,7 +497,7 @@ fn a_level_is_taken_from_a_file_only_with_a_name() {
         "[specialist]\nclaimed_levels = \"refuse\"\n",
     );
     assert_eq!(reason(), "uncertified_active_version");
-    // What a registry says of its own evidence may have come with it.
+    // Evidence in a registry may have come with it.
     let mut registry: Value = serde_json::from_str(&place.read(REGISTRY)).unwrap();
     for version in registry["specialists"][0]["versions"]
         .as_array_mut()
@@ -903,7 +903,7 @@ fn dispatch_answers_with_its_receipt() {
         (&json!("run-1"), &json!("specialist"), &json!(1.0))
     );
     assert_eq!(receipt["shadow"], json!({ "fired": false, "counter": 1 }));
-    // What is said of an answer names it by its trace.
+    // Feedback identifies an answer by its trace.
     let feedback = |words: &[&str]| workspace.roleos(&[&["--json", "feedback"], words].concat());
     let said = feedback(&["run-1", "--score", "0", "--operator", "ana"]);
     let said = said.exits(0).json();
@@ -1029,7 +1029,7 @@ fn a_disagreeing_adapter_stays_halted_across_processes_until_it_is_cleared() {
     );
 }
 
-/// Kills promotions and rollbacks at all moments of their run. Afterwards the registry is valid and the log agrees with it.
+/// Kills promotions and rollbacks at all moments. Afterwards the registry is valid and the log agrees with it.
 #[test]
 fn a_kill_at_any_time_leaves_the_old_pointer_or_the_new_one_and_a_log_that_agrees() {
     let workspace = workspace("http://127.0.0.1:1");
@@ -1076,7 +1076,7 @@ fn a_kill_at_any_time_leaves_the_old_pointer_or_the_new_one_and_a_log_that_agree
     assert!(seen[0] > 5 && seen[1] > 5, "{seen:?}");
 }
 
-/// The program is ended with `kill -9` after the receipt is in the log and before the pointer moves.
+/// The program is ended by `kill -9` after the receipt is in the log and before the pointer moves.
 #[test]
 fn a_kill_between_receipt_and_pointer_is_finished_by_whoever_looks_next() {
     let workspace = workspace("http://127.0.0.1:1");

@@ -1,4 +1,4 @@
-//! A repository whose configuration names a program under every key that can: no command of ours ever starts one.
+//! A repository whose configuration names a program under every possible key: our commands never start one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ use crate::catalog_roles::with_catalog;
 use crate::hook::{hook, tell};
 use crate::workspace::{Ran, Workspace};
 
-/// Keys that make git start a program, with the section in which each stands.
+/// Keys that make git start a program, each with its section.
 const KEYS: [(&str, &str); 34] = [
     ("core", "fsmonitor"),
     ("core", "sshCommand"),
@@ -66,7 +66,7 @@ const HOOKS: [&str; 12] = [
     "applypatch-msg",
 ];
 
-/// A folder outside of the repository, with the program and the marks that it leaves.
+/// A folder outside the repository, with the program and its marks.
 struct Traps {
     folder: tempfile::TempDir,
 }
@@ -152,7 +152,7 @@ fn git(root: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Hands the hook of one session an event.
+/// Sends an event of one session to the hook.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "a literal reads better without a reference"
@@ -186,7 +186,7 @@ fn wait_for_bundle(workspace: &Workspace) {
     }
 }
 
-/// A repository with a catalog, a test, attributes for every file and a missing part.
+/// Returns a repository with a catalog, a test, attributes for every file and a missing part.
 fn repository() -> Workspace {
     let workspace = with_catalog();
     let root = workspace.root();
@@ -303,7 +303,7 @@ fn no_command_starts_a_program_of_the_repository() {
     tell(command, &line);
     traps.none_went_off("pre-push");
 
-    // The traps work: git as a user runs it falls into them.
+    // The traps work: git as a user runs it starts them.
     user_git(root, &["add", "-A"]);
     user_git(root, &["diff", "HEAD"]);
     let marks = traps.marks();
@@ -395,7 +395,7 @@ fn the_user_hears_when_a_cost_budget_is_not_enforced() {
     assert_eq!(told.stdout, "", "it is said once");
     let shown = workspace.roleos(&["sessions", "show", "s"]).succeeds();
     assert!(shown.contains("cost budget is not enforced"), "{shown}");
-    // The call budget holds.
+    // The call budget is enforced.
     for _ in 2..50 {
         say(&workspace, "PreToolUse", read.clone()).exits(0);
     }

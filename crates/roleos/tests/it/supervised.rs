@@ -1,10 +1,11 @@
-//! The corpora through real execution: every command runs in a machine of its own, plainly and under `roleos run`.
+//! The corpora through real execution: every command runs in a separate machine, without supervision and under `roleos
+//! run`.
 //!
-//! Nothing gated may run under supervision, and nothing harmless may be refused or end differently. What a command does
-//! is seen by recorders in the place of the programs that act, so a command whose tools are not installed does nothing
-//! here; the test says how many. To be quick the test runs every gated command under supervision, but only some of them
-//! plainly, and some of the harmless ones. `ROLEOS_SUPERVISED=all` runs all of them both ways, as `cargo xtask gate-report`
-//! does; it reads the one line of JSON that is printed, the figures by level.
+//! Nothing gated may run under supervision, and nothing harmless may be refused or end differently. Recorders in place
+//! of the programs that act observe a command, so a command whose tools are not installed does nothing here; the test
+//! reports their number. To be quick, the test runs every gated command under supervision, but only some of them
+//! without, and some of the harmless ones. `ROLEOS_SUPERVISED=all` runs all of them both ways, like `cargo xtask
+//! gate-report`, which reads the printed line of JSON, the figures by level.
 
 mod acts;
 mod machine;
@@ -18,7 +19,7 @@ use serde_json::Value;
 
 use machine::{Machine, Ran};
 
-/// The words that put a command under supervision.
+/// The arguments that supervise a command.
 const SUPERVISED: &[&str] = &[
     "/opt/roleos/roleos",
     "run",
@@ -27,10 +28,10 @@ const SUPERVISED: &[&str] = &[
     "--",
 ];
 
-/// How many seconds a command may take. Some never end.
+/// Seconds that a command may take. Some never end.
 const PATIENCE: u32 = 3;
 
-/// The corpora, and whether they were written against the analysis.
+/// The corpora; `true` if they were written against the analysis.
 const CORPORA: [(&str, bool); 4] = [
     (
         include_str!("../../../oversight/tests/corpus/gated.jsonl"),
@@ -50,16 +51,16 @@ const CORPORA: [(&str, bool); 4] = [
     ),
 ];
 
-/// Of so many gated commands one is also run plainly.
+/// One of this many gated commands is also run without supervision.
 const PLAINLY: usize = 8;
 
-/// Of so many harmless commands one is run.
+/// One of this many harmless commands is run.
 const HARMLESS: usize = 3;
 
 /// One command of a corpus.
 #[derive(Debug)]
 struct Case {
-    /// As the report names it.
+    /// Name in the report.
     level: String,
     id: String,
     command: String,
@@ -67,24 +68,24 @@ struct Case {
     files: BTreeMap<String, String>,
 }
 
-/// What is known of one level or of all.
+/// Figures of one level or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Tally {
-    /// Commands that are said to act.
+    /// Commands that are expected to act.
     gated: usize,
-    /// Those of them that were run without supervision.
+    /// Those that were run without supervision.
     tried: usize,
     /// Those of these that acted.
     acted: usize,
     /// Commands that performed a gated act under supervision.
     executed: usize,
-    /// Commands that are said not to act, and did not without supervision.
+    /// Commands that are expected not to act, and did not without supervision.
     harmless: usize,
-    /// Those of them that were refused something under supervision.
+    /// Those with a refusal under supervision.
     refused: usize,
-    /// Those of them that printed or ended differently under supervision.
+    /// Those with other output or another end under supervision.
     changed: usize,
-    /// Those of them that cannot be compared: they differ from run to run, or do not end.
+    /// Those that are not comparable: they differ from run to run, or do not end.
     unsteady: usize,
 }
 
@@ -133,15 +134,15 @@ fn acts(ran: &Ran) -> bool {
     ran.log.iter().any(|words| acts::action(words).is_some())
 }
 
-/// What `roleos run` says that it refused.
+/// Returns the refusals that `roleos run` reports.
 fn refusals(ran: &Ran) -> Vec<Value> {
     let report: Value = serde_json::from_str(&ran.report).unwrap_or_default();
     let refused = report["refused"].as_array();
     refused.cloned().unwrap_or_default()
 }
 
-/// Runs one command under supervision and, when `both` is set or it is harmless, plainly. Says in the second value what is
-/// wrong with it.
+/// Runs one command under supervision and, if `both` is set or it is harmless, without. The second value is the error,
+/// if there is one.
 fn judge(case: &Case, both: bool, machine: &mut Machine) -> (Tally, Option<String>) {
     let mut run =
         |prefix: &[&str], seconds| machine.run(&case.command, &case.files, prefix, seconds);
@@ -166,14 +167,14 @@ fn judge(case: &Case, both: bool, machine: &mut Machine) -> (Tally, Option<Strin
         // A busy machine, or a command that no longer ends.
         watched = run(SUPERVISED, PATIENCE * 10);
     }
-    // The one variable that says that there is a supervisor.
+    // The one variable that reveals a supervisor.
     let shown = |line: &&str| !line.starts_with("ROLEOS_WATCH=");
     let seen = |ran: &Ran| {
         let lines: Vec<&str> = ran.stdout.split_inclusive('\n').filter(shown).collect();
         (ran.exit, lines.concat())
     };
     if acts(&plain) {
-        // The corpus was recorded elsewhere; here the command acts, so it has to be refused.
+        // The corpus was recorded elsewhere; here the command acts, so it must be refused.
         return (tally, wrong);
     }
     tally.harmless = 1;

@@ -1,4 +1,5 @@
-//! A person at a terminal: a pseudo-terminal on which the binary runs with nobody above it, whoever started the tests.
+//! A person at a terminal: a pseudo-terminal on which the binary runs without ancestors, regardless of the process that
+//! started the tests.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -14,22 +15,22 @@ use crate::workspace::{ROLEOS, Workspace};
 
 const TOO_LONG: Duration = Duration::from_secs(60);
 
-/// Starts a session of its own on the terminal `$PTS`, so that `/dev/tty` is that terminal, runs the words and leaves
-/// their exit code. Put into the background by a shell that ends at once, it has no ancestor but the first process.
+/// Starts a new session on the terminal `$PTS`, so that `/dev/tty` is that terminal, runs the words and leaves their
+/// exit code. A shell that ends at once puts it into the background, so its only ancestor is the first process.
 const SESSION: &str =
     r#"exec <"$PTS" 2>"$PTS"; "$@" >"$OUT"; echo $? >"$CODE.part"; mv "$CODE.part" "$CODE""#;
 
-/// A command that runs on a terminal.
+/// A command on a terminal.
 pub(crate) struct Terminal {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     seen: String,
-    /// How much of what was seen was expected already.
+    /// Length of the output that was expected already.
     expected: usize,
     folder: tempfile::TempDir,
 }
 
-/// What it left.
+/// Result of the command.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: i32,
@@ -51,7 +52,7 @@ impl Terminal {
         Self::run(workspace, &[&[ROLEOS], arguments].concat(), &[])
     }
 
-    /// Runs any words, with these variables set besides the few that every person has.
+    /// Runs any command, with these variables set besides the usual few of a person.
     pub(crate) fn run(workspace: &Workspace, words: &[&str], variables: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let master =
@@ -89,7 +90,7 @@ impl Terminal {
         self.folder.path().join("code")
     }
 
-    /// Waits until this text is on the screen, behind what was expected before.
+    /// Waits until this text is on the screen, after the text that was expected before.
     #[track_caller]
     pub(crate) fn expects(&mut self, text: &str) -> &mut Self {
         let start = Instant::now();
@@ -108,7 +109,7 @@ impl Terminal {
         }
     }
 
-    /// What is on the screen so far.
+    /// Returns the screen so far.
     pub(crate) fn seen(&self) -> &str {
         &self.seen
     }
@@ -126,7 +127,7 @@ impl Terminal {
         self
     }
 
-    /// Types what is not to be shown, no faster than a person: the echo is off soon after the question.
+    /// Types a secret, no faster than a person: the echo is off soon after the question.
     pub(crate) fn types_secretly(&mut self, line: &str) -> &mut Self {
         std::thread::sleep(Duration::from_millis(500));
         self.types(line)

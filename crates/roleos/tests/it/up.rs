@@ -1,4 +1,4 @@
-//! `roleos up` as a person runs it: one line when it is ready, one process a workspace, a clean end.
+//! `roleos up` for a person: one line when it is ready, one process per workspace, a clean end.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::workspace::{ROLEOS, Workspace};
 
-/// A gateway that runs.
+/// A running gateway.
 pub(crate) struct Up {
     child: Child,
     address: String,
@@ -78,7 +78,7 @@ impl Up {
         answer
     }
 
-    /// Asks it to end, and hands out its exit code, how long that took and what it said to people.
+    /// Requests its end, and returns its exit code, the duration and its output for people.
     fn end(mut self, signal: Signal) -> (Option<i32>, Duration, String) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         let since = Instant::now();
@@ -123,7 +123,7 @@ fn it_makes_what_is_missing_says_where_it_is_and_ends_cleanly() {
         up.get("/", "")
             .contains("<title>Overview · Role OS</title>")
     );
-    // An idle connection does not hold the end up.
+    // An idle connection does not delay the end.
     let _idle = TcpStream::connect(&up.address).unwrap();
     let (code, took, said) = up.end(Signal::TERM);
     assert_eq!(code, Some(0), "{said}");
@@ -209,7 +209,7 @@ fn others_need_the_token_that_lies_in_the_keys_folder() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// Answers one request with what its head was.
+/// Answers one request and returns its head.
 pub(crate) fn echo() -> (String, thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -250,7 +250,7 @@ fn our_key_takes_the_place_of_the_clients_and_only_when_the_settings_are_ours() 
         "{head}"
     );
     up.end(Signal::TERM);
-    // The same file, brought by a clone, sends nothing anywhere.
+    // The same file, from a clone, sends nothing anywhere.
     let git = |words: &[&str]| {
         let done = Command::new("git")
             .arg("-C")

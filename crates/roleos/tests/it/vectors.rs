@@ -52,7 +52,7 @@ fn run(words: &[&str], vector_entry: &Value) -> (Ran, String) {
     (Workspace::new().roleos(&words), file)
 }
 
-/// The names that the manifest gives as numbers.
+/// Returns the name of an outcome that the manifest has as a number.
 fn outcome(number: &Value) -> &'static str {
     ["solved", "failed", "skipped", "error"][usize::try_from(number.as_u64().unwrap()).unwrap()]
 }
@@ -140,7 +140,7 @@ fn lenient_reads_what_the_reference_reads() {
             );
             assert_eq!(answer["signed"], oracle["signed"], "{id}");
         }
-        // What a strict reader refuses, a lenient one reports.
+        // A strict reader refuses it, a lenient one reports it.
         let reason = &damaged["hardened"]["reason"];
         if damaged["class"] == "lenient" {
             let warnings = answer["warnings"].as_array().unwrap();

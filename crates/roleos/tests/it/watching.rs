@@ -1,5 +1,4 @@
-//! What a service tells those who watch over it: webhooks to a receiver that fails first, and metrics that Prometheus'
-//! own parser reads.
+//! Monitoring of a service: webhooks to a receiver that fails first, and metrics that Prometheus' own parser reads.
 
 use std::env;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -23,7 +22,7 @@ use crate::workspace::Workspace;
 const TOO_LONG: Duration = Duration::from_secs(60);
 const SECRET: &str = "a secret of the receiver";
 
-/// What one delivery was.
+/// One delivery.
 struct Delivery {
     signature: String,
     id: String,
@@ -35,7 +34,7 @@ impl Delivery {
         serde_json::from_str(&self.text).unwrap()
     }
 
-    /// Checks as a receiver would: the signature over time and body, and the time.
+    /// Checks a delivery like a receiver: the signature over time and body, and the time.
     fn is_genuine(&self) -> bool {
         let (time, mac) = self.signature.split_once(",v1=").unwrap();
         let time = time.strip_prefix("t=").unwrap();
@@ -71,7 +70,8 @@ fn read(stream: &TcpStream) -> Delivery {
     }
 }
 
-/// Answers 503, then hangs up, then takes everything; hands out every delivery and whether it was taken.
+/// Starts a receiver that answers 503, then hangs up, then accepts everything; returns every delivery and `true` if it
+/// was accepted.
 fn receiver() -> (String, Receiver<(bool, Delivery)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -94,7 +94,7 @@ fn receiver() -> (String, Receiver<(bool, Delivery)>) {
     (url, heard)
 }
 
-/// A workspace with a role, one solved task, the gate on, and a webhook.
+/// Returns a workspace with a role, one solved task, the gate on, and a webhook.
 fn watched(url: &str) -> Workspace {
     let workspace = specialist::workspace("http://127.0.0.1:1");
     workspace.write(
@@ -201,7 +201,7 @@ fn a_webhook_that_fails_first_hears_everything_once_signed_and_the_metrics_say_s
     service.end();
 }
 
-/// Reads the text with Prometheus' own parser: every sample with its labels, sorted, and its value.
+/// Parses the text with Prometheus' own parser: every sample with its labels, sorted, and its value.
 fn parsed(text: &str) -> Value {
     let python = env::var_os("ROLEOS_TEST_PYTHON").expect(
         "ROLEOS_TEST_PYTHON names no interpreter; `cargo xtask test` makes one with \

@@ -1,4 +1,4 @@
-//! What people read: the help pages and typical errors, as snapshots, so that a change of words is looked at.
+//! Texts for people: the help pages and typical errors, as snapshots, so that changes are reviewed.
 
 use crate::workspace::Workspace;
 

@@ -1,4 +1,4 @@
-//! A fresh folder in which the binary runs, and what came out of a run.
+//! A fresh folder in which the binary runs, and the results of a run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// No command of ours takes this long; one that does hangs.
+/// Longer than any of our commands takes; one that takes longer hangs.
 const TOO_LONG: Duration = Duration::from_secs(60);
 
 /// The program under test.
 pub(crate) const ROLEOS: &str = env!("CARGO_BIN_EXE_roleos");
 
-/// The small program that agents and git start.
+/// The small program that agents and git execute.
 pub(crate) const ROLEOS_HOOK: &str = env!("CARGO_BIN_EXE_roleos-hook");
 
-/// What one run left.
+/// Result of one run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) stdout: String,
@@ -25,15 +25,15 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Expects this exit code.
+    /// Asserts this exit code.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
         self
     }
 
-    /// The answer of a hook as its agent takes it: a refusal in JSON stops a call as exit code 2 does, and its reason is
-    /// what is read.
+    /// Returns a hook's answer as its agent treats it: a refusal in JSON stops a call like exit code 2, and the agent
+    /// reads its reason.
     pub(crate) fn seen_by_agent(self) -> Self {
         let answer: Option<Value> = serde_json::from_str(&self.stdout).ok();
         let specific = answer
@@ -49,26 +49,26 @@ impl Ran {
         }
     }
 
-    /// Expects success, and hands out what was printed.
+    /// Asserts success, and returns the output.
     #[track_caller]
     pub(crate) fn succeeds(self) -> String {
         self.exits(0).stdout
     }
 
-    /// What was printed, as one JSON value.
+    /// Returns the output as one JSON value.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|_| panic!("{self:#?}"))
     }
 
-    /// What was printed, as one JSON value a line.
+    /// Returns the output as one JSON value per line.
     #[track_caller]
     pub(crate) fn json_lines(&self) -> Vec<Value> {
         let line = |line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{self:#?}"));
         self.stdout.lines().map(line).collect()
     }
 
-    /// The error as people see it: nothing printed, one line, at most one hint, no trace of a panic.
+    /// Returns the error for people: no output, one line, at most one hint, no trace of a panic.
     #[track_caller]
     pub(crate) fn error(&self) -> &str {
         let lines: Vec<&str> = self.stderr.lines().collect();
@@ -80,7 +80,7 @@ impl Ran {
         self.stderr.trim_end()
     }
 
-    /// The error as programs see it: one JSON line with exactly the documented keys.
+    /// Returns the error for programs: one JSON line with exactly the documented keys.
     #[track_caller]
     pub(crate) fn json_error(&self) -> Value {
         assert!(self.stdout.is_empty(), "{self:#?}");
@@ -91,13 +91,13 @@ impl Ran {
     }
 }
 
-/// The keys of an object, in their order.
+/// Returns the keys of an object, in order.
 pub(crate) fn keys(value: &Value) -> Vec<&str> {
     let fields = value.as_object().expect("an object");
     fields.keys().map(String::as_str).collect()
 }
 
-/// A folder that is gone afterwards, taken as the root of a workspace.
+/// A temporary folder, used as the root of a workspace.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     folder: tempfile::TempDir,
@@ -112,12 +112,12 @@ impl Workspace {
         }
     }
 
-    /// A home of its own, so that the tester's decisions and git settings play no part.
+    /// Returns a separate home, so that the tester's decisions and git settings have no effect.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// A workspace with settings.
+    /// Creates a workspace with settings.
     pub(crate) fn with_config(config: &str) -> Self {
         let workspace = Self::new();
         workspace.write(".role-os/config.toml", config);
@@ -144,13 +144,13 @@ impl Workspace {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// The binary with these arguments, ready to run in the folder; for those of a hook the one that is installed.
+    /// Returns the binary with these arguments, to be run in the folder; for those of a hook, the installed one.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let is_hook = matches!(arguments.first(), Some(&("hook" | "pre-push")));
         self.program(if is_hook { ROLEOS_HOOK } else { ROLEOS }, arguments)
     }
 
-    /// A program with these arguments, ready to run in the folder.
+    /// Returns a program with these arguments, to be run in the folder.
     pub(crate) fn program(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command
@@ -168,13 +168,13 @@ impl Workspace {
         command
     }
 
-    /// This run of the binary by a user whom permissions stop: ourselves, or nobody when we are root.
+    /// Returns this command as a user who is subject to permissions: the current one, or `nobody` instead of root.
     pub(crate) fn unprivileged(&self, command: Command) -> Command {
         use std::os::unix::{fs::PermissionsExt as _, process::CommandExt as _};
         if !is_root() {
             return command;
         }
-        // The build folder may be closed to others, so the binary goes where everybody may run it.
+        // The build folder may be closed to other users, so the binary is copied to an accessible one.
         let copy = self.path("roleos");
         if !copy.exists() {
             fs::copy(ROLEOS, &copy).unwrap();
@@ -198,14 +198,14 @@ impl Workspace {
         ran(self.command(arguments))
     }
 
-    /// Seals with these arguments and hands out the JSON answer.
+    /// Seals with these arguments and returns the JSON answer.
     #[track_caller]
     pub(crate) fn seal(&self, arguments: &[&str]) -> Value {
         let words = [&["--json", "witness", "seal"], arguments].concat();
         self.roleos(&words).exits(0).json()
     }
 
-    /// Seals `count` bundles that say nothing, and hands out their files.
+    /// Seals `count` empty bundles, and returns their files.
     pub(crate) fn seal_some(&self, count: usize) -> Vec<PathBuf> {
         let file = |sealed: Value| PathBuf::from(sealed["file"].as_str().unwrap());
         (0..count)
@@ -213,7 +213,7 @@ impl Workspace {
             .collect()
     }
 
-    /// The answer of `ledger verify`, and the kinds of the problems.
+    /// Returns the answer of `ledger verify`, and the kinds of the problems.
     #[track_caller]
     pub(crate) fn audit(&self, arguments: &[&str]) -> (Value, Vec<String>) {
         let words = [&["--json", "ledger", "verify"], arguments].concat();
@@ -229,7 +229,7 @@ impl Workspace {
         (answer, kinds)
     }
 
-    /// Every file below the folder with its bytes, to see that nothing changed.
+    /// Returns every file below the folder with its bytes, to check that nothing changed.
     pub(crate) fn snapshot(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         collect(self.root(), &mut files);
@@ -250,7 +250,7 @@ fn collect(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     }
 }
 
-/// Runs a command to its end, or fails the test when it hangs.
+/// Runs a command to its end, or fails the test if it hangs.
 #[track_caller]
 pub(crate) fn ran(command: Command) -> Ran {
     let output = assert_cmd::Command::from_std(command)
@@ -264,7 +264,7 @@ pub(crate) fn ran(command: Command) -> Ran {
     }
 }
 
-/// Whether the tests run as root, whom no permission stops.
+/// Returns `true` if the tests run as root, who is not subject to permissions.
 pub(crate) fn is_root() -> bool {
     let id = Command::new("id").arg("-u").output().unwrap();
     id.stdout == b"0\n"

@@ -1,4 +1,4 @@
-//! What people see of a replay and of a curve: the whole of small ones as snapshots, and that hostile ones do no harm.
+//! Output of replays and curves for people: small ones completely as snapshots, and hostile ones without harm.
 
 #![expect(
     clippy::unwrap_used,
@@ -147,7 +147,7 @@ fn a_hostile_bundle_adds_no_markup() {
             .any(|char| char.is_control() && !matches!(char, '\n' | '\t'))
     );
     assert!(!hostile.contains(['\u{202e}', '\u{2066}', '\u{200b}']));
-    // Every tag of the page is one that the template knows.
+    // The template contains every tag of the page.
     let known = tags(&page_of(&sample::contradicted()));
     let unknown: Vec<_> = tags(&hostile)
         .into_iter()
@@ -156,7 +156,7 @@ fn a_hostile_bundle_adds_no_markup() {
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
-/// Names of the tags and of their attributes, without values.
+/// Returns the names of tags and attributes, without values.
 fn tags(page: &str) -> std::collections::BTreeSet<String> {
     page.split('<')
         .skip(1)

@@ -1,4 +1,4 @@
-//! Bundles and curves that the tests and the gallery show. Clock and keys are fixed, so the bytes are too.
+//! Sample bundles and curves for the tests and the gallery. Clock and keys are fixed, so the bytes are too.
 
 use roleos::render::replay_view::ReplayView;
 use testlog::{Failure, Reading, Runner};
@@ -18,7 +18,7 @@ use witness::wire::{Mode, Outcome, TaskId};
 const NOON: u64 = 1_771_156_800_000_000_000;
 const SECRET: &[u8] = b"a secret that is long enough";
 
-/// Bytes of a bundle with the check that a reader of test logs would come to.
+/// Bytes of a bundle with the check that a reader of test logs would compute.
 pub(crate) struct Sample {
     pub(crate) file: &'static str,
     pub(crate) bytes: Vec<u8>,
@@ -112,7 +112,7 @@ billing/test_invoice.py ......s.......                                   [100%]
 ======================== 13 passed, 1 skipped in 0.42s =========================
 ";
 
-/// Everything as it should be.
+/// Returns a sample with everything in order.
 pub(crate) fn solved() -> Sample {
     let mut builder = builder(Outcome::Solved, Policy::of_mode(Mode::Autonomous));
     builder.spec(SPEC).plan(PLAN).diff(DIFF).test_log(LOG);
@@ -171,7 +171,7 @@ FAILED billing/test_invoice.py::test_total_of_nothing - TypeError: unsupporte...
 =================== 2 failed, 11 passed, 1 skipped in 0.51s ====================
 ";
 
-/// Says solved although tests fail, breaks its policy, and leaves a rollback half done.
+/// Returns a sample that claims to be solved although tests fail, breaks its policy, and leaves a rollback incomplete.
 pub(crate) fn contradicted() -> Sample {
     let mut builder = builder(Outcome::Solved, Policy::of_mode(Mode::Restricted));
     builder.spec(SPEC).diff(DIFF).test_log(FAILING_LOG);
@@ -198,11 +198,11 @@ pub(crate) fn contradicted() -> Sample {
     }
 }
 
-/// Text that tries to be markup, to steer a terminal, and to pass for a part of the replay.
+/// Text that tries to be markup, to control a terminal, and to imitate a part of the replay.
 pub(crate) const HOSTILE: &str = "</pre></code></details><script>alert(1)</script><img src=x onerror=\"alert('2')\">\
 \x1b[2J\x1b]0;owned\x07\x1b[31m\u{9b}1A\u{202e}evil\u{2066}\u{200b}\x08\x7f\r\nOUTCOME CHECK agrees\n&lt;b&gt;";
 
-/// [`HOSTILE`] in every place that a bundle has.
+/// Returns a sample with [`HOSTILE`] in every field.
 pub(crate) fn hostile() -> Sample {
     let mut policy = Policy::of_mode(Mode::Autonomous);
     policy.denied_tools.push(HOSTILE.to_owned());
@@ -234,7 +234,7 @@ pub(crate) fn hostile() -> Sample {
     }
 }
 
-/// Only a header: nothing to show and nothing to tell.
+/// Returns a sample with only a header.
 pub(crate) fn bare() -> Sample {
     let builder = builder(Outcome::Error, Policy::of_mode(Mode::Approved)).plain();
     Sample {
@@ -247,7 +247,7 @@ pub(crate) fn bare() -> Sample {
     }
 }
 
-/// A long day: many calls, a long log, a long diff.
+/// Returns a sample with many calls, a long log and a long diff.
 pub(crate) fn long() -> Sample {
     let mut builder = builder(Outcome::Solved, Policy::of_mode(Mode::Autonomous));
     let tools = ["Read", "Grep", "Edit", "Bash", "Write", "WebFetch"];
@@ -280,7 +280,7 @@ pub(crate) fn long() -> Sample {
     }
 }
 
-/// Judges the sample as a reader with both keys would, and shows it.
+/// Judges the sample like a reader with both keys, and shows it.
 pub(crate) fn with_view<T>(sample: &Sample, show: impl FnOnce(&ReplayView<'_>) -> T) -> T {
     let keyring = Keyring::known(
         vec![HmacKey::new(SECRET)],
@@ -316,7 +316,7 @@ pub(crate) fn with_view<T>(sample: &Sample, show: impl FnOnce(&ReplayView<'_>) -
     }
 }
 
-/// A curve that learns: cheaper and better over time, with bad weeks, gaps and regressions.
+/// Returns a curve that improves: cheaper and better over time, with bad weeks, gaps and regressions.
 pub(crate) fn curve(count: u64) -> Vec<Point> {
     (0..count)
         .map(|index| {

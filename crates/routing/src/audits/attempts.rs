@@ -1,5 +1,5 @@
-//! Every time that something took an exam of a role: in the records, and where only sealed evidence counts also in the
-//! user's trust store, so that a record that is removed or put back hides none.
+//! All attempts at the exams of a role: in the records, and if only sealed evidence counts, also in the user's trust
+//! store, so that removing or restoring a record hides none.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub struct Attempts<'a> {
 }
 
 impl<'a> Attempts<'a> {
-    /// Reads those so far: of what [`specialist::registry::Entry::identity`] returns, and older ones of the version.
+    /// Reads the attempts of one [`specialist::registry::Entry::identity`], and older ones of the version.
     #[must_use]
     pub fn of(
         seals: &'a Seals,
@@ -50,7 +50,7 @@ impl<'a> Attempts<'a> {
         Self { seals, name, list }
     }
 
-    /// Adds one, finished or broken off; where nothing was answered there was none.
+    /// Adds an attempt, finished or interrupted; one without answers is not added.
     ///
     /// # Errors
     /// The trust store cannot be written.
@@ -63,13 +63,13 @@ impl<'a> Attempts<'a> {
         self.seals.set_head(&self.name, &self.list)
     }
 
-    /// Returns those so far.
+    /// Returns the attempts so far.
     #[must_use]
     pub fn so_far(&self) -> &[Attempt] {
         &self.list
     }
 
-    /// Returns the newest one that tells whether it was passed.
+    /// Returns the newest attempt with a known result.
     #[must_use]
     pub fn newest(&self) -> Option<&Attempt> {
         self.list.iter().rfind(|one| one.passed.is_some())

@@ -1,5 +1,5 @@
-//! Sets of exams that were taken, `.role-os/audits/_sets/`: an exam can then be taken again without anybody saying where
-//! its set lies, and which exams are old enough for that.
+//! Sets of exams that were taken, `.role-os/audits/_sets/`: an exam can then be repeated without naming its set. Also
+//! recognises exams that are old enough to repeat.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,26 +14,24 @@ use base::clock;
 use base::files::{self, FileError, Privacy};
 use base::trust::{self, Belief, Confirming, Kind, Trust};
 
-/// The folder below the records. No role's folder can have this name.
+/// Folder below the records. No role's folder can have this name.
 pub const FOLDER: &str = "_sets";
 
-/// A set with the folder in which its files are looked for.
+/// A set with the folder of its files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
-    /// The set.
     pub set: AuditSet,
-    /// Its folder.
     pub package: PathBuf,
 }
 
-/// Why a set cannot be used.
+/// Reason why a set cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotKept {
-    /// It was never kept, or not as this exam.
+    /// It was never stored, or not as this exam.
     Missing,
     /// The user did not confirm it, and its verifiers may run programs.
     Untrusted(PathBuf),
-    /// The folder of its files is gone.
+    /// The folder of its files does not exist any more.
     NoPackage(PathBuf),
 }
 
@@ -59,7 +57,7 @@ fn path(records: &Path, exam_hash: &str) -> PathBuf {
     records.join(FOLDER).join(format!("{exam_hash}.json"))
 }
 
-/// Keeps a set, as it is written, and where it lay.
+/// Stores a set as written, and its folder.
 ///
 /// # Errors
 /// It cannot be written.
@@ -81,7 +79,7 @@ pub fn keep(paths: &Paths, exam_hash: &str, set: &Value, package: &Path) -> Resu
     files::write(&path, text.as_bytes(), Privacy::Shared)
 }
 
-/// The set of an exam.
+/// Returns the set of an exam.
 ///
 /// # Errors
 /// It cannot be used.
@@ -109,7 +107,7 @@ pub fn find(paths: &Paths, exam_hash: &str) -> Result<Kept, NotKept> {
     Ok(Kept { set, package })
 }
 
-/// Whether an exam was finished longer ago than this. One whose time cannot be read is old.
+/// Returns `true` if an exam was finished longer ago than `age`. One with an unreadable time is old.
 #[must_use]
 pub fn is_old(record: &AuditRecord, age: Duration, now_ns: u64) -> bool {
     let Some(finished_ns) = clock::parse(&record.finished_at) else {

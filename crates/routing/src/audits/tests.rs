@@ -1,4 +1,4 @@
-//! Exams are judged, go on where they were broken off, and are scored again.
+//! Exams are scored, resumed after an interruption, and scored again.
 
 use selection::audit::record::Whose;
 use serde_json::json;
@@ -135,7 +135,7 @@ fn an_order_that_turns_around_is_named() {
     assert_eq!(pairs, [("a", "b")]);
 }
 
-/// A verifier that passes anything has not looked at the answer.
+/// A verifier that passes anything does not check the answer.
 #[test]
 fn a_check_that_passes_wrong_answers_grades_nothing() {
     let (verifiers, metric) = (Verifiers::new(&Selection::default()), Metric::v1());

@@ -1,5 +1,5 @@
-//! From a manifest or a version's file to what the registry keeps: what it declares, with the schema taken along, so that
-//! the version stays what it was when its folder changes.
+//! Converts a manifest or a version's file for the registry: its declarations and the schema, so that the version stays
+//! the same when its folder changes.
 
 use std::path::Path;
 
@@ -18,80 +18,76 @@ use base::files::{self, FileError};
 /// Largest manifest or version file.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
-/// Groups of a manifest that a contest needs; they are kept as they were written.
+/// Groups of a manifest that a contest needs; they are stored as written.
 const GROUPS: [&str; 4] = ["scope", "io_contract", "verifier", "routing"];
 
-/// Why something cannot be registered.
+/// Error of registering a version.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// A file.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
     /// It is neither JSON nor YAML.
     #[error("cannot read `{path}`: {why}")]
     Unreadable {
-        /// Which file.
         path: String,
-        /// Why.
+        /// Error of parsing.
         why: String,
     },
-    /// The manifest is wrong.
+    /// The manifest is invalid.
     #[error("the manifest `{path}` cannot be registered")]
     Manifest {
-        /// Which file.
         path: String,
-        /// Everything that is wrong.
+        /// All problems.
         problems: Vec<Problem>,
     },
-    /// Its verifier cannot be made.
+    /// Its verifier cannot be created.
     #[error("the verifier that `{path}` declares cannot be used: {why}")]
     Verifier {
-        /// Which file.
         path: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The signature is missing or bad.
     #[error("the manifest `{path}` {why}")]
     Signature {
-        /// Which file.
         path: String,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
 }
 
-/// How a file is taken.
+/// Options for reading a file.
 #[derive(Clone, Copy, Debug)]
 pub struct How<'a> {
-    /// The pin, when it is not the model's id.
+    /// The pin, if it is not the model's id.
     pub adapter_id: Option<&'a str>,
-    /// Folder with the weights; beside the manifest when nobody says otherwise.
+    /// Folder with the weights; by default, beside the manifest.
     pub artifacts: Option<&'a Path>,
-    /// How strictly a manifest is read.
+    /// Strictness of parsing.
     pub mode: Mode,
     /// The settings.
     pub set: &'a Selection,
-    /// Whose signatures count.
+    /// Trusted signers.
     pub signers: &'a [PublicKey],
 }
 
-/// A version that can be entered.
+/// A version that can be registered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entering {
-    /// The version, as the registry will have it.
+    /// The version, as the registry will store it.
     pub version: Value,
-    /// What a person should know.
+    /// Warnings for people.
     pub warnings: Vec<String>,
-    /// Whether it came with a manifest.
+    /// Set if it came with a manifest.
     pub manifest: bool,
 }
 
 /// Reads a manifest or a version's file.
 ///
 /// # Errors
-/// It cannot be read, or is not as it must be.
+/// It cannot be read, or is invalid.
 pub fn read(path: &Path, how: How<'_>) -> Result<Entering, RegisterError> {
     let bytes = files::read(path, MAX_FILE)?;
     let is_json = path.extension().is_some_and(|ending| ending == "json");
@@ -223,7 +219,7 @@ fn of_version(path: &Path, mut version: Value, how: How<'_>) -> Result<Entering,
     })
 }
 
-/// Makes the declared verifier once, to know that it can be made, and takes its schema along.
+/// Creates the declared verifier once, to check that this works, and adds its schema.
 fn settle_verifier(path: &Path, version: &mut Value) -> Result<(), RegisterError> {
     let bad = |why: String| RegisterError::Verifier {
         path: path.display().to_string(),

@@ -1,5 +1,5 @@
-//! A detached Ed25519 signature over a manifest: `<manifest>.sig` beside it, 64 bytes as they are, in hex or in base64,
-//! over the bytes of the file, or over its manifest hash as 64 hex digits.
+//! A detached Ed25519 signature over a manifest: `<manifest>.sig` beside it, 64 raw bytes, hex or base64, over the
+//! bytes of the file, or over its manifest hash as 64 hex digits.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,27 +14,27 @@ use base::files::{self, FileError, Privacy};
 /// Longest signature file.
 const MAX_SIGNATURE: u64 = 4096;
 
-/// What a manifest's signature is worth.
+/// Result of checking a manifest's signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signed {
-    /// There is none.
+    /// There is no signature.
     Not,
-    /// Good, by the key of this id.
+    /// Valid, by the key with this id.
     By(String),
-    /// There is one and it does not hold.
+    /// There is an invalid signature.
     Bad(String),
 }
 
-/// Where the signature of a manifest is.
+/// Returns the path of a manifest's signature.
 #[must_use]
 pub fn path(manifest: &Path) -> PathBuf {
     manifest.with_added_extension("sig")
 }
 
-/// Checks the signature beside a manifest, when there is one.
+/// Checks the signature beside a manifest, if there is one.
 ///
 /// # Errors
-/// It is there and cannot be read.
+/// It exists and cannot be read.
 pub fn check(
     manifest: &Path,
     bytes: &[u8],
@@ -74,7 +74,7 @@ fn decoded(found: &[u8]) -> Option<[u8; 64]> {
     bytes.try_into().ok()
 }
 
-/// Signs a manifest; the signature takes the place of an earlier one. Says where it is.
+/// Signs a manifest; the signature replaces an earlier one. Returns its path.
 ///
 /// # Errors
 /// A file cannot be read or written.

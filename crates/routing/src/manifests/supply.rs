@@ -1,4 +1,4 @@
-//! Whether a registered version is still what it was: its manifest, its weights, its signature.
+//! Checks that a registered version is unchanged: its manifest, its weights, its signature.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use super::{MAX_MANIFEST, hash_file, parse};
 use base::config::selection::Selection;
 use base::files;
 
-/// Files of a package that are looked at to find its manifest.
+/// Files of a package that are read to find its manifest.
 const MAX_FILES: usize = 256;
 
-/// Whether the supply chain holds, why not, and the hashes that were found. A version that was registered without a
+/// Checks the supply chain; returns the reason if it is broken, and the hashes that were found. A version without a
 /// manifest has none.
 pub fn check(written: &Value, set: &Selection) -> (Result<(), String>, Value) {
     let text = |key: &str| written.get(key).and_then(Value::as_str);
@@ -57,7 +57,7 @@ fn holds(written: &Value, set: &Selection) -> Result<(), String> {
     Ok(())
 }
 
-/// The file in a package whose content has this hash.
+/// Finds the file in a package whose content has this hash.
 fn find(package: &Path, hash: &str) -> Option<(PathBuf, Value)> {
     let is_document = |path: &PathBuf| {
         let ending = path.extension().and_then(|ending| ending.to_str());

@@ -1,5 +1,5 @@
-//! The head of the run log: how long it is and how it ends, kept beside it. Links between lines show a change in the
-//! middle; the head shows lines that were taken off the end, and where a torn contest began.
+//! The head of the run log: its length and its last link, stored beside it. Links between lines show a change in the
+//! middle; the head shows lines removed from the end, and the beginning of a torn contest.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use base::files::{self, Action, FileError, Tail};
 use base::seals::Seals;
 use base::trust::Doubt;
 
-/// What is sealed.
+/// Name in the seal.
 const NAME: &str = ".role-os/run_log.jsonl";
 
 /// Largest head.
@@ -31,7 +31,7 @@ pub(super) struct Head {
     /// The link before that contest.
     #[serde(default)]
     before_last: String,
-    /// That `roleos` wrote this here.
+    /// Proof that `roleos` wrote this here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seal: Option<String>,
 }
@@ -42,8 +42,7 @@ impl Head {
         self.last == link || self.before_last == link
     }
 
-    /// Checks the seal, and that the log's last line as it is known to the trust store is the last one here, or was before
-    /// the last contest.
+    /// Checks the seal, and that the last line in the trust store is the last one here, or was before the last contest.
     pub(super) fn check(&self, seals: &Seals) -> Result<(), Doubt> {
         seals.check(NAME, &self.covered(), self.seal.as_deref())?;
         seals.check_newest(NAME, &[&self.last, &self.before_last])
@@ -65,7 +64,7 @@ fn path_of(log: &Path) -> PathBuf {
     log.with_added_extension("head")
 }
 
-/// Where torn contests are kept.
+/// Returns the path of torn contests.
 pub(super) fn torn(log: &Path) -> PathBuf {
     log.with_added_extension("torn")
 }
@@ -85,8 +84,8 @@ pub(super) fn read(log: &Path) -> Result<Option<Head>, FileError> {
     serde_json::from_slice(&bytes).map(Some).map_err(bad)
 }
 
-/// Writes the head of a log to which so many bytes are about to be added, the last line with this link; with none, the log
-/// is whole and may end nowhere else. Hold the log's lock.
+/// Writes the head of a log before `more` bytes are added whose last line has the link `last`; with 0 bytes, the log is
+/// whole and may not end elsewhere. The caller holds the log's lock.
 pub(super) fn write(seals: &Seals, log: &Path, more: u64, last: &str) -> Result<(), FileError> {
     let length = match files::metadata(log) {
         Ok(facts) => facts.len(),
@@ -103,15 +102,16 @@ pub(super) fn write(seals: &Seals, log: &Path, more: u64, last: &str) -> Result<
     };
     head.seal = seals.seal(NAME, &head.covered());
     let text = serde_json::to_string(&head).unwrap_or_default();
-    // The lines are there: the head beside the log still knows both ends, should this be the last that is done.
+    // The lines are written: the head beside the log still knows both ends, if a crash happens here.
     if more == 0 {
         seals.set_head(NAME, &[last])?;
     }
     files::write_quickly(&path_of(log), text.as_bytes())
 }
 
-/// Sets aside what something else than `roleos` wrote, where only sealed lines count: everything behind the sealed end, or
-/// all of a log that does not come to it. What is added to such a log would be sealed with it. Hold the log's lock.
+/// Sets aside lines of other programs, if only sealed lines count: everything behind the sealed end, or the whole log
+/// if it does not contain that end. Otherwise a new contest would seal these lines too. The caller holds the log's
+/// lock.
 fn set_foreign_aside(seals: &Seals, log: &Path) -> Result<Tail, FileError> {
     let length = match files::metadata(log) {
         Ok(facts) => facts.len(),
@@ -150,7 +150,7 @@ fn set_foreign_aside(seals: &Seals, log: &Path) -> Result<Tail, FileError> {
     })
 }
 
-/// Gives a log another name, beside what was set aside before.
+/// Renames a log, beside those that were set aside before.
 fn set_all_aside(log: &Path) -> Result<Tail, FileError> {
     let numbers = (0..).map(|number: u32| match number {
         0 => "unsealed".to_owned(),
@@ -163,15 +163,15 @@ fn set_all_aside(log: &Path) -> Result<Tail, FileError> {
     Ok(Tail::Torn)
 }
 
-/// Sets a contest aside that a crash tore: everything behind the last whole contest, or the last line where no head tells.
-/// Hold the log's lock.
+/// Sets a contest aside that a crash tore: everything behind the last whole contest, or the last line if there is no
+/// head. The caller holds the log's lock.
 pub(super) fn repair(seals: &Seals, log: &Path) -> Result<Tail, FileError> {
     let torn = set_torn_aside(log)?;
     let foreign = set_foreign_aside(seals, log)?;
     Ok(if torn == Tail::Torn { torn } else { foreign })
 }
 
-/// The same, whatever something else may have written. Hold the log's lock.
+/// Sets a torn contest aside, regardless of lines of other programs. The caller holds the log's lock.
 pub(crate) fn set_torn_aside(log: &Path) -> Result<Tail, FileError> {
     let fail = |source| FileError::new(Action::Append, log, source);
     let end = match super::tail(log, 1) {

@@ -1,5 +1,5 @@
-//! What a log adds up to: read in pieces by as many threads as the machine has, joined in the log's order, so that the sums
-//! are the same whatever the machine.
+//! Statistics of a log: read in pieces by one thread per core, joined in the log's order, so that the sums are the same
+//! on every machine.
 
 use statistics::rate::{Rate, rate, spread};
 use std::collections::BTreeMap;
@@ -16,44 +16,44 @@ use selection::run_log::brief::Brief;
 use super::lines_of;
 use base::files::{self, Action, FileError};
 
-/// What one thread reads at a time.
+/// Bytes that one thread reads at a time.
 const PIECE: u64 = 16 * 1024 * 1024;
 
-/// What a log says of one model in one role.
+/// Figures of one model in one role.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Of them passed.
+    /// Runs that passed.
     pub passed: u64,
     /// Contests won.
     pub won: u64,
-    /// Runs that refused at least in part.
+    /// Runs that refused at least partly.
     pub refused: u64,
     reward: f64,
     cost: f64,
 }
 
 impl Tally {
-    /// Share of runs that passed.
+    /// Returns share of runs that passed.
     #[must_use]
     pub fn pass_rate(&self) -> Rate {
         rate(self.passed, self.runs)
     }
 
-    /// Share of runs that won.
+    /// Returns share of runs that won.
     #[must_use]
     pub fn win_rate(&self) -> Rate {
         rate(self.won, self.runs)
     }
 
-    /// Mean reward.
+    /// Returns mean reward.
     #[must_use]
     pub fn mean_reward(&self) -> f64 {
         mean(self.reward, self.runs)
     }
 
-    /// Mean cost.
+    /// Returns mean cost.
     #[must_use]
     pub fn mean_cost(&self) -> f64 {
         mean(self.cost, self.runs)
@@ -83,17 +83,17 @@ fn mean(sum: f64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum / count as f64 }
 }
 
-/// What a log adds up to.
+/// Statistics of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
     /// By role, then by model.
     pub models: BTreeMap<(String, String), Tally>,
-    /// Lines that could not be read.
+    /// Unreadable lines.
     pub unreadable: u64,
 }
 
 impl Stats {
-    /// Entropy of the winners in bits, and the largest share of wins.
+    /// Returns the entropy of the winners in bits, and the largest share of wins.
     #[must_use]
     pub fn winners(&self) -> (f64, f64) {
         let wins: Vec<u64> = self.models.values().map(|tally| tally.won).collect();
@@ -108,7 +108,7 @@ impl Stats {
     }
 }
 
-/// Adds a log up; memory grows with the number of models, not of lines.
+/// Computes the statistics of a log; memory grows with the number of models, not of lines.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -129,7 +129,7 @@ fn in_pieces(path: &Path, piece: u64) -> io::Result<Stats> {
                     return;
                 }
                 let start = number * piece;
-                // The last one goes on to the end, also when the log has grown meanwhile.
+                // The last piece extends to the end, also if the log has grown meanwhile.
                 let end = if number + 1 == pieces {
                     u64::MAX
                 } else {
@@ -141,7 +141,7 @@ fn in_pieces(path: &Path, piece: u64) -> io::Result<Stats> {
                 }
             }
         };
-        // Where no thread can be had, this one does all of it.
+        // If no thread can be spawned, this one does all the work.
         for _ in 1..threads.min(pieces) {
             thread::Builder::new().spawn_scoped(scope, work).ok();
         }
@@ -164,7 +164,7 @@ fn piece_of(path: &Path, stretch: Range<u64>) -> io::Result<Stats> {
     lines_of(path, MAX_LINE, stretch, |line| match Brief::parse(line) {
         Some(record) => {
             let role = record.role.as_deref().unwrap_or_default();
-            // Most lines name what was named before; only a new name is copied.
+            // Most lines have a known role and model; only a new name is copied.
             let known = roles
                 .get_mut(role)
                 .and_then(|models| models.get_mut(&*record.model_id));
@@ -208,7 +208,7 @@ mod tests {
             )
             .unwrap();
         }
-        // A line that is none, and one that is too long.
+        // A line that is not a run, and one that is too long.
         let long = format!("no line\n\"{}\"\n", "x".repeat(MAX_LINE + 10));
         base::files::append(&path, long.as_bytes()).unwrap();
         append(&Seals::default(), &path, contest("last", "learn")).unwrap();

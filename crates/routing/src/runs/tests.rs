@@ -93,7 +93,7 @@ fn a_torn_contest_is_set_aside_and_reported_and_the_log_holds_again() {
         let head = fs::read(path.with_added_extension("head")).unwrap();
         append(&Seals::default(), &path, contest("2", "serve")).unwrap();
         let second = fs::read(&path).unwrap().len();
-        // The crash came in the middle of the second contest's second line, or of its first.
+        // The crash happened in the middle of the second contest's second line, or of its first.
         cut(&path, if with_head { second - 30 } else { first + 30 });
         if with_head {
             files::write(
@@ -146,7 +146,7 @@ fn whole_contests_that_were_taken_off_the_end_are_missed() {
     assert_eq!((lines, bad.len(), bad[0].line), (2, 1, 3), "{bad:?}");
 }
 
-/// A workspace with a trust store, in a folder that lasts as long as the first part.
+/// Returns a workspace with a trust store, in a folder that lasts as long as the first part.
 fn initialised() -> (tempfile::TempDir, Workspace) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("repository");
@@ -160,7 +160,7 @@ fn initialised() -> (tempfile::TempDir, Workspace) {
     (folder, workspace)
 }
 
-/// The finding: an older log and its head, put back together, were believed.
+/// Regression: an older log, restored with its head, was trusted.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "plays who puts files back")]
 fn an_older_log_that_was_put_back_counts_for_nothing_and_is_kept() {
@@ -213,7 +213,7 @@ fn change_last(text: &str) -> String {
     format!("{before}\n{}\n", last.replace("05:06:07", "05:06:08"))
 }
 
-/// A crash at any place between the lines, the head beside them and the trust store leaves a log that counts.
+/// After a crash at any point between writing the lines, the head and the trust store, the log still counts.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "plays a crash")]
 fn a_crash_between_the_log_and_the_trust_store_loses_nothing() {

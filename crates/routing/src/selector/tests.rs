@@ -1,4 +1,4 @@
-//! A selector is trained from the two logs, judges for the gate, and is not replaced by a worse one.
+//! A selector is trained from the two logs, classifies inputs for the gate, and is not replaced by a worse one.
 
 use ::specialist::level::Level;
 use ::specialist::registry::{DEFAULT_AUDIT_WINDOW, NO_EXAM};
@@ -56,7 +56,7 @@ impl Place {
         }
     }
 
-    /// Contests in which the model of the topic does well, or badly.
+    /// Adds contests in which the model of the topic does well, or badly.
     fn learn(&self, contests: usize, well: bool) {
         for number in 0..contests {
             let (topic, text) = text(number);
@@ -248,7 +248,7 @@ fn a_damaged_selector_is_an_error_and_never_a_score() {
     );
 }
 
-/// The finding: a selector that somebody else wrote, or an older one that was put back, was believed.
+/// Regression: a selector of another program, or a restored older one, was trusted.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "plays who puts files back")]
 fn only_the_newest_selector_of_roleos_is_used_in_an_initialised_workspace() {

@@ -1,5 +1,5 @@
-//! What the evidence says of a version, gathered from the records, and what follows: a level raised or lowered, a version
-//! taken out. Each leaves a line in the events log with its evidence.
+//! Gathers the evidence about a version from the records and applies it: raises or lowers a level, withdraws a version.
+//! Each action leaves a line in the events log with its evidence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,27 +22,27 @@ use crate::shared::Log as Kept;
 use base::files::FileError;
 use base::seals::Seals;
 
-/// What evidence is gathered from, beside the specialists' own files.
+/// Sources of evidence, beside the specialists' own files.
 #[derive(Clone, Copy, Debug)]
 pub struct Sources<'a> {
     /// The run log.
     pub log: &'a Path,
-    /// The metric that holds.
+    /// The current metric.
     pub metric: &'a Metric,
     /// All metrics that lines of the log may name.
     pub known: &'a [Metric],
-    /// What says whether `roleos` wrote it.
+    /// Proof that `roleos` wrote the log.
     pub seals: &'a Seals,
 }
 
-/// Everything that is known of a version.
+/// All evidence about a version.
 #[derive(Clone, Debug)]
 pub struct Dossier {
     /// The version's id.
     pub version: String,
-    /// The level that it has.
+    /// Its current level.
     pub level: Level,
-    /// Its newest exam, compared with the active version's where that took the same.
+    /// Its newest exam, compared with the active version's if that took the same.
     pub audit: Option<AuditRecord>,
     /// SHA-256 of the exam's record.
     pub audit_digest: Option<String>,
@@ -50,13 +50,13 @@ pub struct Dossier {
     pub windows: Windows,
     /// The contests of the role.
     pub field: Field,
-    /// What the evidence comes to.
+    /// Result of the evidence.
     pub assessment: Assessment,
-    /// Hash of the manifest and of the weights, where there is a manifest.
+    /// Hashes of the manifest and the weights, if there is a manifest.
     pub digests: Value,
 }
 
-/// A level that was or was not changed.
+/// Result of a certification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certified {
     /// The level before.
@@ -65,29 +65,28 @@ pub struct Certified {
     pub now: Level,
 }
 
-/// What a log says of the roles; nothing where it does not hold.
+/// Content of a log by role; empty if its chain is broken.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     /// By role.
     pub roles: BTreeMap<String, Seen>,
-    /// Why its chain or a number in it does not hold.
+    /// Reason why its chain or a number in it is wrong.
     pub broken: Option<String>,
 }
 
-/// What a log says of one role and its versions.
+/// Content of a log for one role and its versions.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The contests.
     pub contests: Counter,
     /// By version's id.
     pub versions: BTreeMap<String, (Windows, Trials)>,
 }
 
-/// Reads what a log says of roles under a metric; other metrics' lines are another history. A log that is not there says
-/// nothing, and one whose chain or rewards do not hold counts for nothing.
+/// Reads a log by role under a metric; lines of other metrics are another history. A missing log is empty, and one with
+/// a broken chain or wrong rewards does not count.
 ///
 /// # Errors
-/// It is there and cannot be read.
+/// It exists and cannot be read.
 pub fn read_log_of(registry: &Registry, sources: Sources<'_>) -> Result<Reading, FileError> {
     let mut all: BTreeMap<String, Seen> = BTreeMap::new();
     if !sources.log.exists() {
@@ -100,7 +99,7 @@ pub fn read_log_of(registry: &Registry, sources: Sources<'_>) -> Result<Reading,
             broken: Some(format!("line {}: {}", first.line, first.reason)),
         });
     }
-    // The lines of one contest follow each other.
+    // The lines of one contest are adjacent.
     let mut contest: Vec<Record> = Vec::new();
     runs::lines(sources.log, |line| {
         let Ok(record) = Record::parse(line) else {
@@ -145,7 +144,7 @@ fn count(
     }
 }
 
-/// The highest level that evidence on this machine carried, as the events log has it.
+/// Returns the highest level earned by evidence on this machine, from the events log.
 pub(super) fn earned(events: &Log, role: &str, version: &str) -> Level {
     let text = |event: &Event, key: &str| event.data.get(key)?.as_str().map(str::to_owned);
     events
@@ -156,7 +155,7 @@ pub(super) fn earned(events: &Log, role: &str, version: &str) -> Level {
         .unwrap_or(Level::UNCERTIFIED)
 }
 
-/// The version that made a run: by its id, else by its model.
+/// Returns the version of a run: by its id, else by its model.
 fn whose<'a>(entry: &'a Entry, record: &Record) -> Option<&'a Version> {
     match &record.more.version {
         Some(id) => entry.version(id),
@@ -168,7 +167,7 @@ fn whose<'a>(entry: &'a Entry, record: &Record) -> Option<&'a Version> {
 }
 
 impl Specialists {
-    /// Gathers the evidence. `supply_chain` says whether manifest and weights are what they were, and their hashes.
+    /// Gathers the evidence. `supply_chain` checks that manifest and weights are unchanged, and has their hashes.
     ///
     /// # Errors
     /// The role or the version is unknown, or a file cannot be read.
@@ -217,10 +216,10 @@ impl Specialists {
         })
     }
 
-    /// The newest exam and the digest of its record.
+    /// Returns the newest exam and the digest of its record.
     ///
     /// # Errors
-    /// Why none counts.
+    /// No exam counts; the error is the reason.
     fn newest_audit(
         &self,
         entry: &Entry,
@@ -245,7 +244,7 @@ impl Specialists {
         Ok((record, digest))
     }
 
-    /// The probes of a version's answers since the last clearing, each input once.
+    /// Returns the probes of a version's answers since the last clearing, each input once.
     fn shadow_of(&self, entry: &Entry, version: &Version) -> Result<Shadow, OperateError> {
         let settings = &self.settings().shadow;
         let state = self.usable_state()?;
@@ -263,7 +262,7 @@ impl Specialists {
         })
     }
 
-    /// Writes down an attempt, and raises the level when more was earned than it has.
+    /// Records an attempt, and raises the level if more was earned.
     ///
     /// # Errors
     /// The version is unknown, or a file cannot be written.
@@ -285,12 +284,12 @@ impl Specialists {
         let exam = dossier.audit.as_ref().map(|audit| audit.exam_hash.clone());
         self.relevel(role, version, operator, |entry, found| {
             let before = found.certified_level;
-            // A level that was only claimed is evidenced now, as far as the evidence goes.
+            // A claimed level is backed by evidence now, as far as the evidence goes.
             let is_news = earned > before
                 || (found.claimed && earned.is_certified())
                 || (entry.has_lapsed(found) && earned.is_certified());
             is_news.then(|| {
-                // What another backend earned does not pass on.
+                // A level earned with another backend does not carry over.
                 let level = match entry.has_lapsed(found) {
                     true => earned,
                     false => earned.max(before),
@@ -359,7 +358,7 @@ impl Specialists {
         Ok(Certified { before, now })
     }
 
-    /// Takes a version out. It stays in the registry, where everybody can see why.
+    /// Withdraws a version. It stays in the registry, with the reason.
     ///
     /// # Errors
     /// The version is unknown, or a file cannot be written.
@@ -374,7 +373,7 @@ impl Specialists {
         let held = self.hold_registry()?;
         let registry = held.registry.clone();
         let (_, found) = find(&registry, role, version)?;
-        // What was revoked does not become merely deprecated.
+        // A revoked version does not become merely deprecated.
         if found.withdrawn == Some(Withdrawn::Revoked) || found.withdrawn == Some(status) {
             return Ok(());
         }
@@ -403,33 +402,31 @@ fn find<'a>(
     Ok((entry, entry.resolve(version)?))
 }
 
-/// What a review proposes.
+/// Proposal of a review.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Proposal {
     /// A stable version whose windows fell.
     Demote {
-        /// The version.
         version: String,
-        /// What it has.
+        /// Its current level.
         from: Level,
         /// The conditions that it no longer meets, with their numbers.
         why: String,
     },
-    /// A version that the log speaks against.
+    /// A version with evidence against it in the log.
     Prune {
-        /// The version.
         version: String,
-        /// Why.
+        /// Reason.
         why: Prune,
     },
-    /// Nobody does well on too many inputs.
+    /// Too many inputs without a good version.
     Spawn(Field),
     /// One model wins too much.
     Dominance(Field),
 }
 
-/// What the log says should be done about a role. A version that declares no verifier is not judged: its lines say only
-/// that nothing could be verified.
+/// Returns the proposals for a role, based on the log. A version without a declared verifier is skipped: its lines only
+/// show that nothing could be verified.
 #[must_use]
 pub fn review(registry: &Registry, entry: &Entry, seen: Seen) -> Vec<Proposal> {
     let mut proposals = Vec::new();

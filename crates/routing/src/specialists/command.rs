@@ -1,4 +1,4 @@
-//! Runs the program that stands in for the general model: JSON in, JSON out, under a limit of time and of output.
+//! Runs the program that replaces the general model: JSON in, JSON out, with limits of time and output.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// How long to wait between looks at the program.
+/// Interval of checks of the program.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Runs a program with `input` on its standard input, which it need not read, and hands out what it printed.
+/// Runs a program with `input` on its standard input, which it need not read, and returns its output.
 ///
 /// # Errors
 /// It cannot be started, fails, takes too long or prints too much.
@@ -37,7 +37,7 @@ pub fn run(words: &[String], input: &[u8], time: Duration, limit: usize) -> io::
     };
     if let Some(mut stdin) = child.stdin.take() {
         let input = input.to_vec();
-        // A program that does not read is no error.
+        // A program that does not read its input is not an error.
         thread::Builder::new().spawn(move || stdin.write_all(&input).ok())?;
     }
     let output = child.stdout.take().map(|stdout| collect(stdout, limit));
@@ -57,11 +57,11 @@ pub fn run(words: &[String], input: &[u8], time: Duration, limit: usize) -> io::
         }
         thread::sleep(LOOK_EVERY);
     };
-    // What it left behind holds its output open.
+    // A process that it left behind keeps its output open.
     end(child.id());
     let printed = output.and_then(|output| output.recv_timeout(Duration::from_secs(5)).ok());
     let printed = printed.ok_or_else(|| io::Error::other("its output did not end"))??;
-    // Looked at before how it ended: a program that nobody reads any more ends by that.
+    // Checked before the exit status: a program whose output is not read any more ends by that.
     if printed.len() > limit {
         return Err(io::Error::other(format!(
             "`{program}` printed more than {limit} bytes"
@@ -82,7 +82,7 @@ fn collect(
         let mut printed = Vec::new();
         let most = (limit as u64).saturating_add(1);
         let read = stdout.take(most).read_to_end(&mut printed);
-        // Nobody listens when the time is over.
+        // No receiver waits after the time limit.
         sender.send(read.map(|_| printed)).ok();
     })?;
     Ok(receiver)

@@ -1,5 +1,5 @@
-//! Who takes part when several versions of a role are asked: those that the gate admits when serving, every version when
-//! learning, where halts alone count. One dispatch takes one place in the quota, however many versions it asks; a learning
+//! Selection of entrants of a contest: the versions that the gate admits when serving, and every version that is not
+//! halted when learning. One dispatch takes one place in the quota, regardless of the number of versions; a learning
 //! run takes none.
 
 use std::collections::BTreeMap;
@@ -15,68 +15,64 @@ use serde_json::Value;
 use super::route::aside;
 use super::{Asked, Begun, Specialists};
 
-/// What kind of contest is wanted.
+/// Options of a contest.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// How many are asked.
+    /// Number of entrants.
     pub k: usize,
-    /// Whether it is to learn from, and not only to serve.
+    /// Set if it is for learning, and not only for serving.
     pub learn: bool,
-    /// The input's task, when it is known.
+    /// The input's task, if known.
     pub task: Option<&'a str>,
-    /// How often each version was tried lately, by its id.
+    /// Number of recent trials of each version, by id.
     pub trials: &'a BTreeMap<String, u64>,
 }
 
-/// One who takes part.
 #[derive(Clone, Debug)]
 pub struct Entrant {
-    /// The version.
     pub version: Version,
-    /// What it declares.
     pub declaration: Declaration,
-    /// What it is asked.
+    /// The request to it.
     pub call: Call,
-    /// The gate's or the selector's score, when there is one.
+    /// Score of the gate or the selector, if there is one.
     pub score: Option<f64>,
-    /// Whether it is the role's active version.
+    /// Set if it is the role's active version.
     pub active: bool,
 }
 
-/// One who does not.
+/// A version that does not take part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The version.
     pub version: String,
-    /// Why.
+    /// Reason.
     pub why: String,
 }
 
-/// A contest that can be held.
+/// A contest ready to start.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// The dispatch, which was counted.
+    /// The counted dispatch.
     pub begun: Begun,
-    /// Who is asked, in order.
+    /// The entrants, in order.
     pub entrants: Vec<Entrant>,
-    /// Who could be asked as well.
+    /// Further possible entrants.
     pub spare: Vec<Entrant>,
-    /// Who may not, and why.
+    /// Excluded versions, with reasons.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What is found out about all versions of a role.
+/// Candidates and excluded versions of a role.
 struct Field {
-    /// What is said when nobody takes part.
+    /// Decision if there is no entrant.
     decision: Decision,
-    /// What is said otherwise.
+    /// Decision otherwise.
     admitted: Option<Decision>,
     entrants: Vec<Entrant>,
     left_out: Vec<LeftOut>,
 }
 
 impl Specialists {
-    /// Finds those who take part and takes a place in the quota. `may_call` can keep a backend from being asked.
+    /// Selects the entrants and takes a place in the quota. `may_call` can exclude a backend.
     pub fn open_contest(
         &self,
         asked: Asked<'_>,
@@ -180,7 +176,7 @@ fn field(
 }
 
 impl Field {
-    /// Takes those that the gate admits, the best first.
+    /// Selects the versions that the gate admits, best first.
     fn serve(
         &mut self,
         entry: &Entry,
@@ -205,7 +201,7 @@ impl Field {
         self.admitted = (!self.entrants.is_empty()).then_some(weighing.decision);
     }
 
-    /// Takes every version that may learn.
+    /// Selects every version that may learn.
     fn learn(
         &mut self,
         entry: &Entry,
@@ -218,8 +214,8 @@ impl Field {
                 Some(Verdict::Scored(fit)) => Some(fit.score),
                 _ => None,
             };
-            // Whatever its score: what the selector learned of a backend that was mended since must not keep it from
-            // learning again.
+            // Regardless of its score: a low score of a backend that was repaired since must not stop it from learning
+            // again.
             let mut decision = learning(question, version);
             if let Some(why) = (question.declared)(version).out_of_scope {
                 decision = Decision::open(Reason::OutOfScope, why);
@@ -238,7 +234,7 @@ impl Field {
     }
 }
 
-/// The active version first, then the others as they were written.
+/// Returns the active version first, then the others as written.
 fn ordered(entry: &Entry) -> Vec<&Version> {
     let is_active = |version: &&Version| entry.active_version.as_deref() == Some(&version.id);
     let mut versions: Vec<&Version> = entry.versions.iter().filter(is_active).collect();
@@ -246,8 +242,8 @@ fn ordered(entry: &Entry) -> Vec<&Version> {
     versions
 }
 
-/// Learning respects halts and a role that switches its specialists off; not levels, scores, pointers or the quota, of
-/// which it takes nothing.
+/// Decides about a learning run: only halts and a role that switches its specialists off count; not levels, scores,
+/// pointers or the quota, of which it takes nothing.
 fn learning(question: Question<'_>, version: &Version) -> Decision {
     if let Some(reason) = question.halts.of(&version.id) {
         return Decision::open(Reason::ShadowProbeHalt, reason);
@@ -272,7 +268,7 @@ fn learning(question: Question<'_>, version: &Version) -> Decision {
     }
 }
 
-/// Those who are asked, in order, and the rest.
+/// Returns the entrants, in order, and the rest.
 fn chosen(entrants: Vec<Entrant>, wanted: Wanted<'_>) -> (Vec<Entrant>, Vec<Entrant>) {
     let eligible: Vec<Eligible> = entrants
         .iter()

@@ -1,8 +1,8 @@
-//! One dispatch, from the gate to the probe. The calls in between are made by others, without any lock.
+//! One dispatch, from the gate to the probe. The caller makes the requests in between, without any lock.
 //!
-//! The place in the quota is taken before the backend is asked and given back when it did not answer, so that however
-//! many dispatches run at once, the share is never exceeded at any moment. A dispatch that never ends, because its process
-//! was killed or its caller has gone, gives its place back too (see [`super::lease`]).
+//! The place in the quota is taken before the request to the backend and released if it does not answer, so that
+//! concurrent dispatches never exceed the share. The place of a dispatch that never ends, because its process was
+//! killed or its caller has gone, is released too (see [`super::lease`]).
 
 use std::sync::Arc;
 
@@ -23,39 +23,37 @@ use super::{Seen, Specialists, Unreadable, lock};
 use crate::shared::{Log, is_away};
 use base::files::{self, FileError};
 
-/// What is asked.
+/// A dispatch request.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// The role.
     pub role: &'a str,
-    /// The input; text is a JSON string.
+    /// The input; plain text is a JSON string.
     pub input: &'a Value,
-    /// The caller's name for it.
+    /// The caller's id for it.
     pub trace_id: &'a str,
-    /// Now, as text.
+    /// Current time, as text.
     pub now: &'a str,
 }
 
-/// A dispatch that the gate has decided about.
+/// A dispatch with the gate's decision.
 #[derive(Clone, Debug)]
 pub struct Begun {
-    /// The decision.
     pub decision: Decision,
-    /// Whom to ask, when the adapter may answer.
+    /// The request, if the adapter may answer.
     pub call: Option<Call>,
     /// The version that may answer.
     pub version: Option<String>,
-    /// Why the dispatch could not be counted, where that matters.
+    /// Error of counting the dispatch, if relevant.
     pub persist_error: Option<String>,
     pub(super) number: Option<Number>,
-    /// Whether it is a learning run.
+    /// Set for a learning run.
     learning: bool,
     /// Holds the place of an adapter's dispatch until it is settled.
     ticket: Option<Arc<Ticket>>,
 }
 
 impl Begun {
-    /// One that takes no place in a quota: a learning run.
+    /// Creates a dispatch without a place in a quota: a learning run.
     pub(super) fn uncounted(decision: Decision, call: Option<Call>) -> Self {
         Self {
             decision,
@@ -68,7 +66,7 @@ impl Begun {
         }
     }
 
-    /// One that goes to the general model and could not be counted.
+    /// Creates a dispatch to the general model that could not be counted.
     #[must_use]
     pub fn open(reason: Reason, detail: String) -> Self {
         Self {
@@ -86,9 +84,9 @@ impl Begun {
 /// A dispatch that was answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
-    /// What is known of the probe; `None` when it is due now.
+    /// Result of the probe; `None` if it is due now.
     pub shadow: Option<Shadow>,
-    /// Why something could not be kept.
+    /// Error of storing something.
     pub persist_error: Option<String>,
 }
 
@@ -97,30 +95,30 @@ pub struct Settled {
 pub struct Compared<'a> {
     /// The version that answered.
     pub version: &'a str,
-    /// What it said.
+    /// Its answer.
     pub specialist: &'a Value,
-    /// What the general model said.
+    /// The general model's answer.
     pub claude: &'a Value,
-    /// Whether they agree; `None` when they cannot be compared.
+    /// Set if they agree; `None` if they cannot be compared.
     pub agreed: Option<bool>,
 }
 
 /// A probe that was recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probed {
-    /// What came of it.
+    /// Its result.
     pub shadow: Shadow,
-    /// Why it could not be kept.
+    /// Error of storing it.
     pub persist_error: Option<String>,
 }
 
-/// A file error in one line.
+/// Formats a file error in one line.
 pub(super) fn said(error: &FileError) -> String {
     format!("{error}: {}", error.source)
 }
 
 impl Specialists {
-    /// Asks the gate and takes a place in the quota. `may_call` can keep a backend from being asked, and says why.
+    /// Queries the gate and takes a place in the quota. `may_call` can exclude a backend, with a reason.
     pub fn begin(
         &self,
         asked: Asked<'_>,
@@ -146,7 +144,7 @@ impl Specialists {
         self.count(asked.role, (held, state), decision, call, version)
     }
 
-    /// Keeps others from the state, and hands it out with the registry as it is meanwhile; else why nothing can be routed.
+    /// Locks the state, and returns it with the current registry; otherwise returns why nothing can be routed.
     pub(super) fn enter(&self, role: &str) -> Result<(Seen, Held<'_>, State), (Reason, String)> {
         let load_error = |error: FileError| {
             let reason = match is_away(&error) {
@@ -172,7 +170,7 @@ impl Specialists {
         Ok((seen, held, state))
     }
 
-    /// Counts a dispatch that was decided about.
+    /// Counts a decided dispatch.
     pub(super) fn count(
         &self,
         role: &str,
@@ -182,7 +180,7 @@ impl Specialists {
         version: Option<String>,
     ) -> Begun {
         let number = state.dispatch(role, decision.route, self.settings().quota_window);
-        // Without a lease the place is held until the window has moved on.
+        // Without a lease, the place is held until the window has moved on.
         let ticket = match decision.route {
             Source::Specialist => self.leases.begin().ok(),
             Source::Claude => None,
@@ -206,7 +204,7 @@ impl Specialists {
                 learning: false,
                 ticket,
             },
-            // What cannot be counted is not served by an adapter: the quota would not hold.
+            // An uncounted dispatch is not served by an adapter: the quota could be exceeded.
             Err(error) => {
                 let why = format!("STATE_PERSIST_ERROR: {}", said(&error));
                 let matters = is_halted || call.is_some();
@@ -231,7 +229,7 @@ impl Specialists {
         }
     }
 
-    /// The decision, and what the versions that may answer are asked, the best first.
+    /// Returns the decision, and the requests to the versions that may answer, best first.
     fn decide(
         &self,
         asked: Asked<'_>,
@@ -257,7 +255,8 @@ impl Specialists {
         )
     }
 
-    /// Writes down who answered, and says whether a probe is due. `can_probe` is false when nobody could be compared with.
+    /// Records the source of the answer, and returns the probe if it is known. `can_probe` is an error if there is
+    /// nothing to compare with.
     pub fn settle(
         &self,
         asked: Asked<'_>,
@@ -272,7 +271,7 @@ impl Specialists {
                 persist_error: begun.persist_error.clone(),
             };
         };
-        // What the gate sent to the general model was counted as that already.
+        // Dispatches that the gate sent to the general model are counted as such already.
         if route == Source::Claude {
             return Settled {
                 shadow: None,
@@ -317,13 +316,13 @@ impl Specialists {
         }
     }
 
-    /// Draws whether an adapter's answer is probed; nothing is known yet of a probe that is due.
+    /// Draws the probe of an adapter's answer; returns `None` if a probe is due.
     fn draw(&self, slot: &mut Slot, can_probe: Result<(), &'static str>) -> Option<Shadow> {
         if let Err(why) = can_probe {
             return Some(Shadow::Skipped { why, counter: None });
         }
         let every = self.settings().shadow.every;
-        // One of each stretch of so many answers, so that the share holds whatever is drawn.
+        // One of each run of `every` answers, so that the share is kept for all draws.
         let before = slot.probe_counter.checked_sub(slot.probe_rest);
         if let Some(before) = before.filter(|before| self.chance.one_of(every, *before)) {
             slot.probe_counter = 0;
@@ -335,8 +334,8 @@ impl Specialists {
         Some(Shadow::Counted { counter })
     }
 
-    /// Records a probe for the version that answered, and halts that version if the rule says so. A canary is decided about
-    /// instead: it becomes active, or is withdrawn.
+    /// Records a probe for the version that answered, and halts that version if the rule requires it. A canary is
+    /// decided instead: it becomes active, or is withdrawn.
     pub fn probe(&self, asked: Asked<'_>, compared: Compared<'_>) -> Probed {
         let Some(agreed) = compared.agreed else {
             let noted = self.drop_probe(asked, compared.version, INCOMPARABLE);
@@ -362,7 +361,7 @@ impl Specialists {
             })
     }
 
-    /// Notes a probe that was due and is not made, so that its absence can be seen.
+    /// Records a probe that was due and is not made, so that its absence is visible.
     ///
     /// # Errors
     /// The line cannot be written.
@@ -397,7 +396,7 @@ impl Specialists {
         let slot = state.slot(asked.role).filter(|_| halt_triggered);
         let halt = slot.and_then(|slot| slot.halts.get(version));
         let halted = halt.map(|halt| Event::halt(subject, halt, &judgement, &settings, pair));
-        // The state comes before the event: a halt without its line holds, a line without its halt does not.
+        // The state is written before the event: a halt without its line is in force, a line without its halt is not.
         let mut lines = vec![(Log::Probes, &event)];
         lines.extend(halted.as_ref().map(|halted| (Log::Events, halted)));
         let how = Keep::Probes {
@@ -419,13 +418,13 @@ impl Specialists {
         })
     }
 
-    /// Returns the sketch by which an input that comes again is known; keyed where the user has a trust store.
+    /// Returns the sketch that identifies a repeated input; keyed if the user has a trust store.
     fn input_sketch(&self, input: &Value) -> String {
         let key = self.seals.seal("probed input", b"").unwrap_or_default();
         likeness::sketch(&output::text(input), &key)
     }
 
-    /// Adds a line to the field log. A failure is told and changes nothing about the dispatch.
+    /// Adds a line to the field log. A failure is returned and does not affect the dispatch.
     ///
     /// # Errors
     /// The line cannot be written.
@@ -457,7 +456,7 @@ impl Specialists {
         self.add_line(Log::Field, asked.role, &line, false)
     }
 
-    /// Sets a field log aside that has become too long, and forgets the oldest.
+    /// Rotates a field log that has become too long, and removes the oldest.
     fn rotate(&self) -> Result<(), FileError> {
         let path = &self.paths().field_log;
         let too_long = || {
@@ -468,7 +467,7 @@ impl Specialists {
             return Ok(());
         }
         let _lock = lock(path)?;
-        // Somebody else may have done it meanwhile.
+        // Another process may have done it meanwhile.
         if !too_long() {
             return Ok(());
         }
@@ -478,7 +477,7 @@ impl Specialists {
             _ => path.with_added_extension(number.to_string()),
         };
         for number in (0..keep).rev() {
-            // One that is not there need not be moved.
+            // A missing one need not be moved.
             files::rename(&aside(number), &aside(number + 1)).ok();
         }
         if keep == 0 {

@@ -1,4 +1,4 @@
-//! What exams, state and events say about a version: whether it may serve, and how it compares with another.
+//! Evidence of exams, state and events about a version: may it serve, and how does it compare with another?
 
 use std::path::PathBuf;
 
@@ -15,10 +15,11 @@ use crate::audits::attempts::Attempts;
 use base::clock;
 
 impl Specialists {
-    /// What the exams, the state and the events log say about a version, for the one rule about who may serve.
+    /// Returns the facts of the exams, the state and the events log about a version, for the rule that decides if it
+    /// may serve.
     ///
-    /// Exams count by their attempts, which no record that is removed or put back can hide, and for the same weights
-    /// behind the same backend, whatever they are called.
+    /// Exams count by their attempts, which removing or restoring a record cannot hide, and for the same weights behind
+    /// the same backend, under any name.
     pub(super) fn standing(
         &self,
         entry: &Entry,
@@ -56,7 +57,7 @@ impl Specialists {
         Attempts::of(&self.seals, &self.paths().audits, whose)
     }
 
-    /// Says what came of an attempt, as its record has it where that is still there.
+    /// Describes an attempt, from its record if that still exists.
     fn said_of(&self, entry: &Entry, attempt: &Attempt) -> String {
         let records = self.exams(&entry.role);
         let record = records.iter().find(|record| is_of_attempt(record, attempt));
@@ -67,7 +68,7 @@ impl Specialists {
     /// Returns the newest record of a version's exams.
     ///
     /// # Errors
-    /// Why there is none that counts: it took an exam later, and the record of that is gone or was changed.
+    /// None counts: the version took an exam later, and its record is missing or was changed.
     pub(super) fn newest_record(
         &self,
         entry: &Entry,
@@ -97,7 +98,7 @@ impl Specialists {
         }
     }
 
-    /// The records of a role's exams, oldest first.
+    /// Lists the records of a role's exams, oldest first.
     pub(super) fn exams(&self, role: &str) -> Vec<AuditRecord> {
         let all = audits::all(&self.paths().audits).into_iter();
         all.map(|(_, record)| record)
@@ -105,7 +106,7 @@ impl Specialists {
             .collect()
     }
 
-    /// Says of each record of a version's exams that does not count why, and what to do.
+    /// Describes each record of a version's exams that does not count, with the reason and the remedy.
     pub(super) fn unsealed_exams(&self, role: &str, version: &str) -> Vec<String> {
         let all = audits::all(&self.paths().audits).into_iter();
         let said = |(path, record): (PathBuf, AuditRecord)| {
@@ -121,7 +122,7 @@ impl Specialists {
         all.filter_map(said).collect()
     }
 
-    /// Returns what the newest exam of a version came to, and whether it passed.
+    /// Returns the result of a version's newest exam, and `true` if it passed.
     #[must_use]
     pub fn newest_exam(&self, role: &str, version: &str) -> Option<(bool, String)> {
         let registry = self.registry().ok()?;
@@ -138,8 +139,8 @@ impl Specialists {
         }
     }
 
-    /// Compares two versions on the newest exam that both took here. A version whose newest record is gone is not compared:
-    /// the exam that it lost may be the one that is gone.
+    /// Compares two versions on the newest exam that both took here. A version whose newest record is missing is not
+    /// compared: the missing one may be a lost exam.
     pub(super) fn compare(
         &self,
         entry: &Entry,
@@ -160,7 +161,7 @@ impl Specialists {
     }
 }
 
-/// Returns the newest exam of a version with the backend that it has now.
+/// Returns the newest exam of a version with its present backend.
 fn newest<'a>(
     records: &'a [AuditRecord],
     entry: &Entry,
@@ -169,7 +170,7 @@ fn newest<'a>(
     records.iter().rfind(|record| is_of(record, entry, version))
 }
 
-/// Returns `true` if an exam was taken by a version with the backend that it has now; an older record does not tell.
+/// Returns `true` if a version took an exam with its present backend; an older record does not show it.
 fn is_of(record: &AuditRecord, entry: &Entry, version: &Version) -> bool {
     let subject = record.subject.as_ref();
     record.version == version.id && subject.is_none_or(|known| *known == entry.subject(version))

@@ -1,6 +1,7 @@
-//! The state while nobody else may change it: a file under its lock, or a turn in the store that machines share.
+//! The locked state: a file under its lock, or a turn in the store that machines share.
 //!
-//! Everything that changes the state or the registry begins and ends here, so that the rest need not know which it is.
+//! Every change of the state or the registry goes through this module, so that the rest does not depend on the kind of
+//! storage.
 
 use std::sync::{Arc, PoisonError};
 
@@ -14,13 +15,13 @@ use super::{
 use crate::shared::{Document, HeldDocument, Line, Log, REGISTRY, SharedError, Turn};
 use base::files::{FileError, Lock};
 
-/// The state, kept from others.
+/// The locked state.
 pub(super) enum Held<'a> {
     Files(Lock),
     Shared(Box<dyn Turn + 'a>),
 }
 
-/// The registry, kept from others, as it was when that began.
+/// The locked registry, with its content at that time.
 pub(super) struct HeldRegistry {
     pub(super) registry: Registry,
     pub(super) before: Vec<u8>,
@@ -32,21 +33,21 @@ enum Guard {
     Shared(Box<dyn HeldDocument>),
 }
 
-/// How a state is written to files; in a shared store every commit is durable and whole.
+/// Durability of a write to files; in a shared store every commit is durable and whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// As quickly as survives the end of the process.
+    /// Survives the end of the process.
     Quick,
-    /// So that it survives a power cut.
+    /// Survives a power cut.
     Durable,
-    /// What the probes say has changed.
+    /// Results of probes have changed.
     Probes { durable: bool },
-    /// A halt is lifted: the lines come first, because a halt that is lifted only in the log still holds.
+    /// A halt is lifted: the lines are written first, because a halt that is lifted only in the log is still in force.
     Cleared,
 }
 
 impl Specialists {
-    /// Keeps others from the state of a role.
+    /// Locks the state of a role.
     pub(super) fn hold(&self, role: &str) -> Result<Held<'_>, FileError> {
         match &self.shared {
             None => self.lock_state().map(Held::Files),
@@ -57,7 +58,7 @@ impl Specialists {
         }
     }
 
-    /// The state that is held.
+    /// Returns the locked state.
     pub(super) fn held_state(&self, held: &mut Held<'_>) -> Result<State, Unreadable> {
         match held {
             Held::Files(_) => self.state(),
@@ -69,7 +70,7 @@ impl Specialists {
         }
     }
 
-    /// The registry as it is for one who holds the state. Files are read before that, because of the order of locks.
+    /// Returns the registry for a holder of the state. Files are read before that, because of the order of locks.
     pub(super) fn seen_by(&self, held: &Held<'_>) -> Result<Seen, FileError> {
         match held {
             Held::Files(_) => self.see(),
@@ -77,7 +78,7 @@ impl Specialists {
         }
     }
 
-    /// The registry of a shared store. Only those who may write to the store could have written it.
+    /// Returns the registry of a shared store. Only users with write access could have written it.
     pub(super) fn see_document(&self, document: Option<&Document>) -> Result<Seen, FileError> {
         let known = Known::Shared(document.map_or(0, |document| document.version));
         let cached = || self.registry.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,7 +109,7 @@ impl Specialists {
             }
             Held::Files(lock) => lock,
         };
-        // A probe is one of thousands; what operators and guards do survives a power cut.
+        // A probe is one of thousands; actions of operators and guards must survive a power cut.
         let durable = |log: Log| log == Log::Events || how == Keep::Cleared;
         let mut note = lines
             .iter()
@@ -123,13 +124,13 @@ impl Specialists {
                     Keep::Probes { durable } => self.save_probes(&mut state, durable),
                     _ => self.save(&state, how == Keep::Durable),
                 };
-                // Each is tried, and the first failure is told.
+                // Each is tried, and the first failure is returned.
                 note.fold(saved, Result::and)
             }
         }
     }
 
-    /// Keeps others from the registry, which must be valid and ours; what a crash left is settled before.
+    /// Locks the registry, which must be valid and trusted; the remains of a crash are settled before.
     pub(super) fn hold_registry(&self) -> Result<HeldRegistry, OperateError> {
         let Some(shared) = &self.shared else {
             let guard = Guard::Files(lock(&self.paths.registry)?);
@@ -193,7 +194,7 @@ impl Specialists {
         }
     }
 
-    /// A log as its bytes; of a role, at least the lines about it.
+    /// Returns a log as bytes; for a role, at least its lines.
     pub(super) fn bytes_of(&self, log: Log, role: Option<&str>) -> Result<Vec<u8>, FileError> {
         let Some(shared) = &self.shared else {
             return Ok(read_or_nothing(self.path_of(log), super::MAX_LOG)?.unwrap_or_default());
@@ -219,7 +220,7 @@ pub(super) fn unreadable(error: SharedError) -> Unreadable {
     Unreadable::File(error.into())
 }
 
-/// Reads the registry's text for those who only look.
+/// Reads the registry's text for display.
 pub(super) fn registry_bytes(of: &Specialists) -> Result<Option<Vec<u8>>, FileError> {
     read_or_nothing(&of.paths.registry, MAX_FILE)
 }

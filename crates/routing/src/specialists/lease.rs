@@ -1,11 +1,10 @@
-//! Which dispatches are under way, so that no place in the quota outlives its dispatch.
+//! Tracks running dispatches, so that no place in the quota outlives its dispatch.
 //!
-//! A process that dispatches holds the lock of a file of its own, which the system frees when the process ends, however
-//! it ends. So any other process can tell the places of a dead one, without regard to process numbers, which are used
-//! again and differ between containers. Within a process, a dispatch that is dropped without an answer is told by its
-//! [`Ticket`].
+//! A process that dispatches holds the lock of its own file, which the system releases at any end of the process. So
+//! any other process recognises the places of a dead one, without process numbers, which are reused and differ between
+//! containers. Within a process, a dispatch that is dropped without an answer is recognised by its [`Ticket`].
 //!
-//! Files are made and removed only under the lock of the state.
+//! Files are created and removed only under the lock of the state.
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -21,7 +20,7 @@ use crate::shared::Shared;
 use base::files::{self, Privacy};
 use base::keys;
 
-/// The dispatches of this process, and the means to tell those of others.
+/// The dispatches of this process, and detection of those of others.
 #[derive(Debug)]
 pub(super) struct Leases {
     folder: PathBuf,
@@ -31,27 +30,27 @@ pub(super) struct Leases {
     shared: Option<Arc<dyn Shared>>,
 }
 
-/// Tickets of dispatches under way.
+/// Tickets of running dispatches.
 type Open = Arc<Mutex<BTreeSet<u64>>>;
 
 /// The lock that this process holds while it lives.
 #[derive(Debug)]
 struct Lease {
     holder: String,
-    /// Nothing where a shared store knows who lives.
+    /// `None` if a shared store detects living processes.
     file: Option<(PathBuf, File)>,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some((path, _lock)) = &self.file {
-            // One that stays behind is removed by the next process that takes a lease.
+            // A remaining file is removed by the next process that takes a lease.
             files::remove_file(path).ok();
         }
     }
 }
 
-/// A dispatch under way; dropped, it is no longer.
+/// A running dispatch, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Ticket {
     pub(super) holder: String,
@@ -60,7 +59,7 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    /// Keeps the place taken although the dispatch has ended, because its end could not be written down.
+    /// Keeps the place taken although the dispatch has ended, because its end could not be recorded.
     pub(super) fn keep(self: &Arc<Self>) {
         std::mem::forget(Arc::clone(self));
     }
@@ -74,7 +73,7 @@ impl Drop for Ticket {
 }
 
 impl Leases {
-    /// Keeps the files in a folder beside the state.
+    /// Stores the files in a folder beside the state.
     pub(super) fn beside(state: &Path) -> Self {
         Self {
             folder: state.with_added_extension("leases"),
@@ -85,7 +84,7 @@ impl Leases {
         }
     }
 
-    /// Leaves it to a shared store to know which processes live.
+    /// Leaves the detection of living processes to a shared store.
     pub(super) fn shared(shared: Arc<dyn Shared>) -> Self {
         let own = Lease {
             holder: shared.holder().to_owned(),
@@ -100,10 +99,10 @@ impl Leases {
         }
     }
 
-    /// Begins a dispatch. Hold the lock of the state.
+    /// Begins a dispatch. The caller holds the lock of the state.
     ///
     /// # Errors
-    /// This process has no lease yet, and its file cannot be made or locked.
+    /// This process has no lease yet, and its file cannot be created or locked.
     pub(super) fn begin(&self) -> io::Result<Arc<Ticket>> {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         let lease = match own.take() {
@@ -148,7 +147,7 @@ impl Leases {
         }
     }
 
-    /// Returns `true` if the dispatch that holds a place can no longer be answered. Doubt keeps the place.
+    /// Returns `true` if the dispatch that holds a place can no longer be answered. In doubt, the place is kept.
     pub(super) fn is_abandoned(&self, reservation: &Reservation) -> bool {
         let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         if own
@@ -166,7 +165,7 @@ impl Leases {
             .is_some_and(|path| is_free(&path))
     }
 
-    /// The file of a holder. The state's file names holders, and anybody may have written that.
+    /// Returns the file of a holder. Names of holders come from the state's file, which any program may have written.
     fn path(&self, holder: &str) -> Option<PathBuf> {
         let is_token =
             !holder.is_empty() && holder.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -174,7 +173,7 @@ impl Leases {
     }
 }
 
-/// Returns `true` if no process holds the lock of a file, or the file is gone.
+/// Returns `true` if no process holds the lock of a file, or the file is missing.
 fn is_free(path: &Path) -> bool {
     match files::open(path) {
         Ok(file) => match file.try_lock_shared() {

@@ -1,4 +1,4 @@
-//! Reading the logs: events, probes and the field log, whole or as much of the end as is needed.
+//! Reading the logs: events, probes and the field log, as a whole or from the end as far as needed.
 
 use std::io;
 use std::path::Path;
@@ -9,31 +9,31 @@ use super::{MAX_LOG, Specialists, read_or_nothing};
 use crate::shared::Log as Kept;
 use base::files::{self, FileError};
 
-/// What is read of the end of a long log first.
+/// Bytes of the end of a long log that are read first.
 const FIRST_LOOK: u64 = 1 << 20;
 
 impl Specialists {
-    /// The events log.
+    /// Reads the events log.
     ///
     /// # Errors
-    /// It is there and cannot be read.
+    /// It exists and cannot be read.
     pub fn events(&self) -> Result<Log, FileError> {
         Ok(Log::parse(&self.bytes_of(Kept::Events, None)?))
     }
 
-    /// The logs in which shadow probes stand: their own, and the events of older ones.
+    /// Reads the logs with shadow probes: their own, and the events of older ones.
     ///
     /// # Errors
-    /// One is there and cannot be read.
+    /// One exists and cannot be read.
     pub fn probes(&self) -> Result<[Log; 2], FileError> {
         let probes = self.bytes_of(Kept::Probes, None)?;
         Ok([Log::parse(&probes), self.events()?])
     }
 
-    /// The current field log and the one before it, oldest first.
+    /// Reads the current field log and the one before it, oldest first.
     ///
     /// # Errors
-    /// It is there and cannot be read.
+    /// It exists and cannot be read.
     pub fn field_log(&self) -> Result<Vec<u8>, FileError> {
         if self.shared.is_some() {
             return self.bytes_of(Kept::Field, None);
@@ -44,11 +44,11 @@ impl Specialists {
         Ok(bytes)
     }
 
-    /// As much of the end of the field log as holds so many rows of a role, so that a page about one role does not wait for
-    /// a long log. What another program wrote in another form is read whole.
+    /// Reads the end of the field log with the last `rows` rows of a role, so that a page about one role does not wait
+    /// for a long log. A log that another program wrote in another format is read as a whole.
     ///
     /// # Errors
-    /// It is there and cannot be read.
+    /// It exists and cannot be read.
     pub fn field_log_of(&self, role: &str, rows: u64) -> Result<Vec<u8>, FileError> {
         if self.shared.is_some() {
             return self.bytes_of(Kept::Field, Some(role));
@@ -59,7 +59,7 @@ impl Specialists {
         let mut wanted = FIRST_LOOK;
         while wanted < length {
             let tail = match files::read_tail(path, wanted) {
-                // It was set aside this moment.
+                // It was rotated at this moment.
                 Err(error) if error.source.kind() == io::ErrorKind::NotFound => break,
                 tail => tail?,
             };
@@ -72,17 +72,17 @@ impl Specialists {
         self.field_log()
     }
 
-    /// The probes of a role, as [`Specialists::probes`] has them.
+    /// Reads the probes of a role, like [`Specialists::probes`].
     ///
     /// # Errors
-    /// One is there and cannot be read.
+    /// One exists and cannot be read.
     pub fn probes_of(&self, role: &str) -> Result<[Log; 2], FileError> {
         if self.shared.is_some() {
             let of_role = |log| Ok::<_, FileError>(Log::parse(&self.bytes_of(log, Some(role))?));
             return Ok([of_role(Kept::Probes)?, of_role(Kept::Events)?]);
         }
         let name = serde_json::Value::from(role).to_string();
-        // A name with other letters may be written in more than one way; some programs write `\/` for a slash.
+        // A name with other characters may be written in more than one way; some programs write `\/` for a slash.
         if !role
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b" -_.".contains(&byte))

@@ -1,4 +1,4 @@
-//! Everything that specialists know, as one value: how it moves from files to a store that machines share, and back.
+//! All data of specialists as one value, to move it from files to a store that machines share, and back.
 
 use std::io;
 
@@ -10,25 +10,25 @@ use super::{MAX_LOG, Specialists, Unreadable, held, lock};
 use crate::shared::{Line, Log, REGISTRY};
 use base::files::{self, Action, FileError, Privacy};
 
-/// Everything that is moved.
+/// All data to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moving {
     /// The registry's text.
     pub registry: Option<String>,
     /// Quota windows, probes, halts.
     pub state: State,
-    /// The logs, whole.
+    /// The logs, complete.
     pub logs: Vec<(Log, String)>,
 }
 
-/// Why something cannot be moved.
+/// Error of moving the data.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MoveError {
-    /// A file or the store.
+    /// A file or the store failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The state.
+    /// The state cannot be used.
     #[error(transparent)]
     State(#[from] Unreadable),
     /// The destination is in use.
@@ -37,13 +37,13 @@ pub enum MoveError {
     /// A log is not text, or its last line was torn.
     #[error("`{0}` is not whole lines of UTF-8; `roleos specialist repair` mends it")]
     NotText(&'static str),
-    /// What was written is not what was read.
+    /// The written data differs from the data that was read.
     #[error("the copy of `{0}` differs from the original")]
     Differs(&'static str),
 }
 
 impl Moving {
-    /// How many lines the logs have.
+    /// Returns the number of lines in the logs.
     #[must_use]
     pub fn lines(&self) -> usize {
         self.logs.iter().map(|(_, text)| text.lines().count()).sum()
@@ -81,7 +81,7 @@ impl Specialists {
         }
         let mut state = self.state()?;
         if state.fleet.dispatched() == u64::MAX {
-            // A store that counts by role has no window of all.
+            // A store that counts by role has no window of all roles.
             state.fleet = Window::default();
         }
         Ok(Moving {
@@ -91,10 +91,10 @@ impl Specialists {
         })
     }
 
-    /// Writes everything where nothing is yet, reads it again and compares.
+    /// Writes everything to an empty destination, reads it again and compares.
     ///
     /// # Errors
-    /// Something is there already, it cannot be written, or what was written differs.
+    /// The destination is not empty, cannot be written, or differs after writing.
     pub fn unpack(&self, moving: &Moving) -> Result<(), MoveError> {
         match self.shared {
             Some(_) => self.unpack_to_store(moving)?,
@@ -131,7 +131,7 @@ impl Specialists {
                 return Err(MoveError::Taken(log.name().to_owned()));
             }
         }
-        // Until the registry is there no role is served, so that the parts need not arrive at once.
+        // No role is served until the registry is written, so that the parts need not be written at once.
         let roles = moving.state.roles().map(|(role, _)| role);
         for role in roles.chain([FLEET]) {
             let turn = shared.hold_state(role, true).map_err(FileError::from)?;
@@ -182,7 +182,7 @@ impl Specialists {
     }
 }
 
-/// The role that a line names.
+/// Returns the role in a line.
 fn role_of(line: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
     let role = value.get("role").and_then(serde_json::Value::as_str);

@@ -1,4 +1,4 @@
-//! What an operator does: register, halt, clear, repair. Each leaves a line in the events log.
+//! Actions of an operator: register, halt, clear, repair. Each leaves a line in the events log.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,25 +17,24 @@ use super::{MAX_FILE, Specialists, Unreadable, read_or_nothing};
 use crate::shared::Log;
 use base::files::{Action, FileError};
 
-/// Something that an operator cannot do.
+/// Error of an operator's action.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperateError {
-    /// A file.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The registry is wrong as it is.
+    /// The present registry is invalid.
     #[error("the registry `{}` is not valid", path.display())]
     Invalid {
-        /// Which file.
         path: PathBuf,
-        /// Everything that is wrong.
+        /// All problems.
         problems: Vec<Problem>,
     },
-    /// The registry came with a clone, and nobody has trusted it.
+    /// The registry came with a clone, and no person has trusted it.
     #[error("the registry `{}` was not written by `roleos` here and is not confirmed", .0.display())]
     Untrusted(PathBuf),
-    /// The registry would be wrong.
+    /// The registry would be invalid.
     #[error("REGISTRY_INVALID: refusing to save the registry: {}", joined(.0))]
     WouldBeInvalid(Vec<Problem>),
     /// The role is not registered.
@@ -44,11 +43,9 @@ pub enum OperateError {
     /// The id is taken.
     #[error("R3: role `{role}` has a version `{id}` already{}", withdrawn.map_or_else(String::new, |how| format!(", which is {}", how.name())))]
     DuplicateVersion {
-        /// The role.
         role: String,
-        /// The id.
         id: String,
-        /// How it was taken out, where it was.
+        /// Its withdrawal, if it was withdrawn.
         withdrawn: Option<Withdrawn>,
     },
     /// The model and its version are known, with another manifest.
@@ -56,11 +53,8 @@ pub enum OperateError {
         "`{model_id}` {version} is registered for role `{role}` with another manifest ({hash})"
     )]
     OtherManifest {
-        /// The model.
         model_id: String,
-        /// Its version.
         version: String,
-        /// For which role.
         role: String,
         /// The other manifest's hash.
         hash: String,
@@ -68,91 +62,89 @@ pub enum OperateError {
     /// A new role needs an address.
     #[error("role `{0}` is new and needs a backend")]
     NoBackend(String),
-    /// No certificate names the level.
+    /// The level does not exist.
     #[error("`certified_level` is `{0}`; certificates name L0 to L5")]
     NoSuchLevel(String),
-    /// The version is no version.
+    /// The version is malformed.
     #[error("a version must be a JSON object with an `id`")]
     NotAVersion,
     /// The version may not become active.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The role's own file could not be kept in step.
+    /// The role's own file could not be updated.
     #[error("the role's file does not agree with the registry: {0}")]
     RoleBlock(String),
-    /// Exams are overridden without a word why.
+    /// Exams are overridden without a reason.
     #[error("a forced promotion needs a reason")]
     NoReason,
     /// The state cannot be used.
     #[error("the state `{}` cannot be used", path.display())]
     Unreadable {
-        /// Which file.
+        /// Path of the state.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: Unreadable,
     },
 }
 
-/// Who acts, when, and why.
+/// Actor, time and reason of an action.
 #[derive(Clone, Copy, Debug)]
 pub struct Operator<'a> {
-    /// The name.
+    /// Name of the operator.
     pub name: &'a str,
-    /// The reason, or nothing.
+    /// The reason; may be empty.
     pub reason: &'a str,
-    /// Now, as text.
+    /// Current time, as text.
     pub now: &'a str,
 }
 
 /// A version that was registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registered {
-    /// Its id.
     pub id: String,
-    /// Its level.
     pub level: String,
-    /// What is active, as before.
+    /// The active version, unchanged.
     pub active: Option<String>,
-    /// The level that its file names and that was not taken, because nobody says who certified it.
+    /// The level in its file that was not accepted, because no certifier is named.
     pub refused_level: Option<String>,
 }
 
-/// Halts that were lifted and halts that stay, each with the version that it is of.
+/// Lifted and remaining halts, each with its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleared {
-    /// Those that were lifted.
+    /// Lifted halts.
     pub lifted: Vec<(Option<String>, Halt)>,
-    /// Those that stay.
+    /// Remaining halts.
     pub stays: Vec<(Option<String>, Halt)>,
 }
 
 impl Cleared {
-    /// The reason of the first halt that was lifted.
+    /// Returns the reason of the first lifted halt.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.lifted.first().map(|(_, halt)| halt.reason.as_str())
     }
 }
 
-/// What a repair found and did.
+/// Result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repaired {
     /// A damaged state, under its new name.
     pub set_aside: Option<PathBuf>,
     /// Roles that are halted afterwards.
     pub halted: Vec<String>,
-    /// What became of an interrupted move.
+    /// Result for an interrupted move.
     pub pointer: Recovered,
-    /// Lines of the events log that are no events.
+    /// Lines of the events log that are not events.
     pub damaged_events: Vec<usize>,
 }
 
 impl Specialists {
-    /// Enters a version; the pointer stays. A new role is made when `backend_url` is there. A level above L0 is taken from
-    /// the version only with the name of the one who certified it, and is claimed until there is evidence here.
+    /// Registers a version; the pointer stays. A new role is created from `new_role`. A level above L0 is accepted only
+    /// with the name of its certifier, and counts as claimed until there is evidence here.
     ///
     /// # Errors
-    /// The version or the registry is wrong, or a file cannot be written. Nothing is changed then.
+    /// The version or the registry is invalid, or a file cannot be written. Nothing is changed then.
     pub fn register(
         &self,
         role: &str,
@@ -187,7 +179,7 @@ impl Specialists {
         }
         let known = match (registry.entry(role), new_role) {
             (Some(entry), backend) => {
-                // One that is served elsewhere than its role says so itself.
+                // A version that is served elsewhere than its role has its own address.
                 if let Some((url, _)) = backend.filter(|(url, _)| *url != entry.backend_url) {
                     object.entry("backend_url").or_insert(json!(url));
                 }
@@ -236,7 +228,7 @@ impl Specialists {
         })
     }
 
-    /// The registry without a problem, and its bytes; what a crash left is settled before. Hold its lock.
+    /// Returns the valid registry, and its bytes; the remains of a crash are settled before. The caller holds its lock.
     pub(super) fn valid_registry(&self) -> Result<(Registry, Vec<u8>), OperateError> {
         self.recover_locked()?;
         let path = &self.paths().registry;
@@ -245,7 +237,7 @@ impl Specialists {
             .as_ref()
             .map_or_else(Registry::default, |bytes| Registry::parse(bytes));
         let bytes = bytes.unwrap_or_default();
-        // A change would be trusted by the one who makes it, with all that came along.
+        // A change would make the operator trust all the content that came with a clone.
         if !self.is_trusted(&registry, &bytes) {
             return Err(OperateError::Untrusted(path.clone()));
         }
@@ -258,7 +250,7 @@ impl Specialists {
         })
     }
 
-    /// Halts a role by hand. Hands out an earlier halt, which then stands.
+    /// Halts a role by hand. Returns an earlier halt, which then stays.
     ///
     /// # Errors
     /// The role is unknown, the state cannot be used, or a file cannot be written.
@@ -290,13 +282,13 @@ impl Specialists {
         Ok(None)
     }
 
-    /// Returns `true` if the role is halted by what is on disk now, the trust store included.
+    /// Returns `true` if the role is halted according to the disk, the trust store included.
     fn holds_halt(&self, role: &str) -> bool {
         let state = self.usable_state();
         state.is_ok_and(|state| state.slot(role).is_some_and(|slot| slot.halt.is_some()))
     }
 
-    /// Lifts the halt of a version, or all halts of a role; the guard begins anew.
+    /// Lifts the halt of a version, or all halts of a role; the guard starts over.
     ///
     /// # Errors
     /// A version did not pass its newest exam and would serve again, the version is unknown, the state cannot be used, or a
@@ -366,7 +358,7 @@ impl Specialists {
         })
     }
 
-    /// Sets a damaged state aside and rebuilds it from the logs, and settles what a crash left.
+    /// Sets a damaged state aside and rebuilds it from the logs, and settles the remains of a crash.
     ///
     /// # Errors
     /// A file cannot be read or written.
@@ -396,7 +388,7 @@ impl Specialists {
                     let logged = state.clone();
                     state.recount(&logged);
                 }
-                // The damaged file stays where it is until there is a good one to take its place.
+                // The damaged file stays in place until a good one replaces it.
                 fs::hard_link(path, &aside)
                     .or_else(|_| fs::copy(path, &aside).map(drop))
                     .map_err(fail)?;
@@ -420,7 +412,7 @@ fn halted_roles(state: &State) -> Vec<String> {
     halted.map(|(role, _)| role.to_owned()).collect()
 }
 
-/// Leaves the level to those who can answer for it. Returns one that was not taken. What only commands write is dropped.
+/// Removes the level, unless a certifier is named; returns it then. Keys that only commands write are removed.
 fn take_level(
     version: &mut serde_json::Map<String, Value>,
     certified_by: Option<&str>,
@@ -443,7 +435,7 @@ fn take_level(
     Some(level.to_string())
 }
 
-/// A version number means one manifest, wherever it is registered.
+/// Finds another manifest with the same model and version number, in any role.
 fn other_manifest(
     registry: &Registry,
     version: &serde_json::Map<String, Value>,

@@ -1,7 +1,7 @@
 //! Moving the pointer in two steps that a crash cannot tear apart: the receipt is in the log before the pointer moves.
 //!
-//! What is about to happen is written beside the registry first. Whoever finds that note finishes the move when its
-//! receipt is in the log, and forgets it when it is not.
+//! A note about the move is written beside the registry first. A process that finds the note finishes the move if its
+//! receipt is in the log, and else removes the note.
 
 use ::specialist::event::{Event, Kind};
 use ::specialist::registry::Registry;
@@ -13,19 +13,19 @@ use base::digest;
 use base::files::{self, Action, FileError, Privacy};
 use base::repository::index;
 
-/// Permissions of a new registry; one that is there keeps its own.
+/// Permissions of a new registry; an existing one keeps its own.
 const REGISTRY_MODE: u32 = 0o644;
 
-/// What became of a move that a crash interrupted.
+/// Result for a move that a crash interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovered {
-    /// There was none.
+    /// There was no such move.
     Nothing,
-    /// Its receipt was there, and now the pointer is too.
+    /// Its receipt was there, and the pointer has moved now.
     Finished,
-    /// It had not really begun.
+    /// The move had not begun.
     Undone,
-    /// The registry was changed by hand meanwhile; that stands, and the log says so.
+    /// A person changed the registry meanwhile; the change stays, and the log records that.
     Overtaken,
 }
 
@@ -34,7 +34,7 @@ impl Specialists {
         self.paths().registry.with_added_extension("pending")
     }
 
-    /// Replaces the registry, with `event` in the log before. Hold the registry's lock.
+    /// Replaces the registry, with `event` in the log before. The caller holds the registry's lock.
     pub(super) fn move_pointer(
         &self,
         event: &Event,
@@ -42,7 +42,7 @@ impl Specialists {
         after: &Registry,
     ) -> Result<(), FileError> {
         let text = after.print();
-        // Only a registry that counts is changed, so the changed one counts as well.
+        // Only a trusted registry is changed, so the changed one is trusted as well.
         let what = format!("specialist {}", event.kind.as_str());
         self.confirm_next(&text, &what)?;
         let note = json!({
@@ -54,7 +54,7 @@ impl Specialists {
         files::write(&pending, note.to_string().as_bytes(), Privacy::Secret)?;
         self.note(Log::Events, event, true)?;
         die_for_a_test(event);
-        // From here on the next command finishes it.
+        // From here on, the next command finishes it.
         files::rewrite(&self.paths().registry, text.as_bytes(), REGISTRY_MODE)
             .and_then(|()| self.confirm(&text, &what))
             .and_then(|()| self.forget())
@@ -67,7 +67,7 @@ impl Specialists {
             .map_err(|source| FileError::new(Action::Write, &pending, source))
     }
 
-    /// Finishes or undoes what a crash left.
+    /// Finishes or undoes an interrupted move.
     ///
     /// # Errors
     /// A file cannot be read or written.
@@ -76,15 +76,15 @@ impl Specialists {
         self.recover_locked()
     }
 
-    /// The same for one who holds the registry's lock.
+    /// Does the same for a holder of the registry's lock.
     pub(super) fn recover_locked(&self) -> Result<Recovered, FileError> {
         let Some(note) = read_or_nothing(&self.pending_path(), MAX_FILE)? else {
             return Ok(Recovered::Nothing);
         };
         let recovered = match Note::read(&note) {
-            // One that came with a clone would put a registry in place that git does not track.
+            // A note that came with a clone could install a registry that git does not track.
             Some(note) if !index::is_tracked(&self.pending_path()) => self.settle_note(&note)?,
-            // It is written whole or not at all, so this is not ours.
+            // Our notes are written as a whole or not at all, so this is not one.
             _ => Recovered::Undone,
         };
         self.forget()?;
@@ -113,7 +113,7 @@ impl Specialists {
         Ok(Recovered::Overtaken)
     }
 
-    /// The log said that a version is active which is not; it gets a line that says what is.
+    /// Adds a line with the true state after the log recorded a version as active that is not.
     fn note_overtaken(&self, note: &Note, now: &[u8]) -> Result<(), FileError> {
         let Some(moved) = ::specialist::event::Log::parse(note.event.as_bytes())
             .events
@@ -141,7 +141,7 @@ impl Specialists {
     }
 }
 
-/// Lets the tests end the program as `kill -9` does, at the worst moment. A release build does not know the name.
+/// Ends the program like `kill -9` at the worst moment, for the tests. A release build does not know the name.
 #[cfg(debug_assertions)]
 fn die_for_a_test(event: &Event) {
     if event.data.get("operator").and_then(Value::as_str) == Some("roleos-test-kill") {
@@ -153,7 +153,7 @@ fn die_for_a_test(event: &Event) {
 #[cfg(not(debug_assertions))]
 fn die_for_a_test(_: &Event) {}
 
-/// What was about to happen.
+/// A planned move.
 struct Note {
     event: String,
     before: String,

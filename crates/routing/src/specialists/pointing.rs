@@ -1,7 +1,7 @@
-//! Who serves a role: promote, roll back, try as a canary, put beside, retire, deactivate, set.
+//! Changes of the serving versions of a role: promote, roll back, try as a canary, put beside, retire, deactivate, set.
 //!
-//! Each is one change of the registry with its receipt in the events log before it, and keeps the `specialist:` block of
-//! the role's own file in step.
+//! Each is one change of the registry with its receipt in the events log before it, and updates the `specialist:` block
+//! of the role's own file.
 
 use ::specialist::event::{Event, Kind};
 use ::specialist::pointer::{Compared, Facts, Move, Refusal, serviceable, target, was_active};
@@ -11,41 +11,39 @@ use serde_json::{Map, Value, json};
 use super::{OperateError, Operator, Specialists};
 use crate::shared::Log;
 
-/// A pointer that was moved, or a canary that was begun.
+/// A moved pointer, or a new canary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
-    /// What was active.
+    /// Version that was active.
     pub from: Option<String>,
-    /// What is active, or tried.
+    /// Version that is active, or tried.
     pub to: String,
-    /// Its level.
     pub level: String,
-    /// Whether no evidence here carries that level.
+    /// Set if the level has no evidence on this machine.
     pub claimed: bool,
-    /// What is halted of the role afterwards: the role itself, or versions.
+    /// Halts of the role afterwards: the role itself, or versions.
     pub halted: Vec<Option<String>>,
-    /// Its exam.
     pub exam_hash: String,
-    /// The share of a canary.
+    /// Share of inputs for a canary.
     pub share: Option<f64>,
     /// The canary that ends with it.
     pub ended_canary: Option<String>,
-    /// Promotion it compares with the active version, where both took one exam.
+    /// Comparison with the active version, if both took the same exam.
     pub compared: Option<String>,
-    /// Why the block of the role's own file could not be kept in step.
+    /// Error of updating the block in the role's own file.
     pub block_error: Option<String>,
 }
 
-/// Promotion a version is promoted.
+/// Options of a promotion.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Promotion {
-    /// Override the exams; needs a reason.
+    /// Set to override the exams; needs a reason.
     pub force: bool,
-    /// Try it on this share of the inputs first.
+    /// Share of the inputs for a trial first.
     pub share: Option<f64>,
 }
 
-/// Keys of one role that are changed, with the event that says so.
+/// Changed keys of one role, with the event that records it.
 pub(super) struct Change {
     kind: Kind,
     role_keys: Vec<(&'static str, Value)>,
@@ -71,10 +69,10 @@ impl Change {
 }
 
 impl Specialists {
-    /// Finds the version that a person names by its id, a beginning of it, or its model.
+    /// Finds a version by its id, a prefix of it, or its model.
     ///
     /// # Errors
-    /// The role is unknown, no version is meant, or more than one.
+    /// The role is unknown, no version matches, or more than one.
     pub fn resolve(&self, role: &str, named: &str) -> Result<String, OperateError> {
         let registry = self.registry()?;
         let entry = registry
@@ -100,8 +98,8 @@ impl Specialists {
         self.repoint(role, version, Move::Promote, how, operator)
     }
 
-    /// Makes a version active again; without a name, the one that was active before this one. While a canary is tried, it
-    /// is what came last: it ends, and the active version stays.
+    /// Makes a version active again; without a name, the one that was active before. During a trial, the canary is the
+    /// last change: it ends, and the active version stays.
     ///
     /// # Errors
     /// The version was never active or may not serve, or a file cannot be written. Nothing is changed then.
@@ -191,7 +189,7 @@ impl Specialists {
         })
     }
 
-    /// What the exams and the events log say about a version.
+    /// Returns the facts of the exams and the events log about a version.
     fn facts(&self, entry: &Entry, version: &Version, forced: bool) -> Result<Facts, OperateError> {
         let records = self.exams(&entry.role);
         let active = entry.active().ok().flatten();
@@ -208,7 +206,7 @@ impl Specialists {
         })
     }
 
-    /// Puts certified versions beside the active one, or takes them away. Returns those that are beside it now.
+    /// Adds certified versions beside the active one, or removes them. Returns those that are beside it now.
     ///
     /// # Errors
     /// A version is unknown or may not serve, or a file cannot be written. Nothing is changed then.
@@ -248,7 +246,7 @@ impl Specialists {
         Ok(now)
     }
 
-    /// Takes versions out for good: one, or all of a role. Returns their ids.
+    /// Retires versions for good: one, or all of a role. Returns their ids.
     ///
     /// # Errors
     /// The role or the version is unknown, or a file cannot be written.
@@ -281,7 +279,7 @@ impl Specialists {
         Ok(gone)
     }
 
-    /// Takes the pointer back to null: only the general model answers. Returns the version that was active.
+    /// Sets the pointer to null: only the general model answers. Returns the version that was active.
     ///
     /// # Errors
     /// The role is unknown, or a file cannot be written.
@@ -307,8 +305,8 @@ impl Specialists {
         Ok(was)
     }
 
-    /// Changes settings of a role, and of its active or the named version. Returns why the role's own file could not be kept
-    /// in step.
+    /// Changes settings of a role, and of its active or the named version. Returns the error of updating the role's own
+    /// file, if any.
     ///
     /// # Errors
     /// The role or the version is unknown, a value is out of range, or a file cannot be written.
@@ -345,8 +343,8 @@ impl Specialists {
         })
     }
 
-    /// Changes the registry under its lock, with a receipt, and keeps the role's own file in step. Returns why that could
-    /// not be done.
+    /// Changes the registry under its lock, with a receipt, and updates the role's own file. Returns the error of that
+    /// update, if any.
     pub(super) fn change(
         &self,
         role: &str,
@@ -358,7 +356,7 @@ impl Specialists {
             .registry
             .entry(role)
             .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
-        // Levels count as they do for the gate; what is written stays.
+        // Levels count as they do for the gate; the written ones stay.
         let effective = self.registry()?;
         let Some(mut change) = decide(effective.entry(role).unwrap_or(entry))? else {
             return Ok(self.sync_block(entry, operator));
@@ -378,10 +376,10 @@ impl Specialists {
             .and_then(|entry| self.sync_block(entry, operator)))
     }
 
-    /// Writes, changes or removes the block of the role's own files. The pointer has moved whatever comes of this.
+    /// Writes, changes or removes the block in the role's own files. The pointer has moved regardless of the result.
     pub(super) fn sync_block(&self, entry: &Entry, operator: Operator<'_>) -> Option<String> {
         if self.shared().is_some() {
-            // The files of one machine cannot follow what another one does.
+            // The files of one machine cannot follow another machine.
             return None;
         }
         let changed = match self.blocks.write(entry) {
@@ -401,7 +399,7 @@ impl Specialists {
     }
 }
 
-/// Nothing changes when the version is active already.
+/// Returns the changed keys of a pointer; none if the version is active already.
 fn pointed(
     entry: &Entry,
     wanted: &Version,
@@ -426,7 +424,7 @@ fn pointed(
     }
     let mut keys = vec![("active_version", json!(wanted.id))];
     let mut leaves = vec![wanted.id.clone()];
-    // The version that a rollback leaves serves nowhere.
+    // The version that a rollback leaves does not serve anywhere.
     if direction == Move::Rollback {
         leaves.extend(entry.active_version.clone());
     }
@@ -454,7 +452,7 @@ fn canary(entry: &Entry, wanted: &Version, share: f64) -> Result<Change, Operate
     Ok(Change::of(Kind::Canary, keys, data))
 }
 
-/// The keys of an entry in which these versions serve nowhere.
+/// Returns the keys of an entry in which these versions do not serve.
 fn without(entry: &Entry, ids: &[String]) -> Vec<(&'static str, Value)> {
     let mut keys = Vec::new();
     if entry
@@ -478,7 +476,7 @@ fn without(entry: &Entry, ids: &[String]) -> Vec<(&'static str, Value)> {
     keys
 }
 
-/// Binds a level that is bound to no backend yet to the one that a change takes away from its version.
+/// Binds an unbound level to the backend that a change removes from its version.
 fn bound(after: Registry, before: &Entry) -> Registry {
     let lost: Vec<(String, String)> = before
         .versions

@@ -1,7 +1,7 @@
-//! The `specialist:` blocks of installed roles: read for the gate, and kept in step with the registry's pointer. A role is
-//! meant by its slug first, then by its name.
+//! The `specialist:` blocks of installed roles: read for the gate, and updated with the registry's pointer. A role is
+//! identified by its slug first, then by its name.
 //!
-//! A role file that cannot be read may say `specialist: null`, so it counts as if it did.
+//! An unreadable role file may contain `specialist: null`, so it counts as if it did.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,16 +16,17 @@ use serde_json::{Map, Value, json};
 use super::{Specialists, Stamp};
 use base::files::{self, Lock, Privacy};
 
-/// What one file says.
+/// Content of one file.
 #[derive(Clone, Debug)]
 struct Said {
-    /// Names by which the file means a role before any other: the slug, or what the name of an unreadable file begins with.
+    /// Name by which the file identifies a role before any other: the slug, or the beginning of an unreadable file's
+    /// name.
     slug: Option<String>,
     name: String,
     block: RoleBlock,
 }
 
-/// The folder, and what its files said when they were last read.
+/// The folder, and the content of its files when they were last read.
 #[derive(Debug)]
 pub(super) struct RoleBlocks {
     folder: PathBuf,
@@ -39,7 +40,7 @@ impl Specialists {
         self.blocks.with(role, &RoleBlock::Absent)
     }
 
-    /// Returns the role files that switch adapters off, by their block or because they cannot be read.
+    /// Returns the role files that switch adapters off, by their block or because they are unreadable.
     #[must_use]
     pub fn files_that_switch_off(&self, role: &str) -> Vec<PathBuf> {
         self.blocks.with(role, &RoleBlock::Off)
@@ -54,8 +55,8 @@ impl RoleBlocks {
         }
     }
 
-    /// What the role's files say together: one that switches off wins, two that differ agree with nothing. A role without
-    /// a file leaves it to the registry.
+    /// Returns the combined block of the role's files: one that switches off wins, two that differ match nothing. A
+    /// role without a file leaves it to the registry.
     pub(super) fn of(&self, role: &str) -> RoleBlock {
         let meant = self.meant(role);
         let mut blocks = meant.iter().map(|(_, said)| &said.block);
@@ -75,15 +76,15 @@ impl RoleBlocks {
         first.clone()
     }
 
-    /// The role's files that have this block.
+    /// Returns the role's files with this block.
     pub(super) fn with(&self, role: &str, block: &RoleBlock) -> Vec<PathBuf> {
         let meant = self.meant(role).into_iter();
         let with = meant.filter(|(_, said)| said.block == *block);
         with.map(|(path, _)| path).collect()
     }
 
-    /// Writes the block of the active version into the role's files, or removes it where none is active. A file that says
-    /// `specialist: null` is left alone: its author switched the specialist off. Returns the files that changed.
+    /// Writes the block of the active version into the role's files, or removes it if none is active. A file with
+    /// `specialist: null` stays as it is: its author switched the specialist off. Returns the files that changed.
     pub(super) fn write(&self, entry: &Entry) -> Result<Vec<PathBuf>, String> {
         let meant = self.meant(&entry.role);
         if meant.is_empty() {
@@ -125,7 +126,7 @@ impl RoleBlocks {
         Ok(changed)
     }
 
-    /// The files that mean a role.
+    /// Returns the files of a role.
     fn meant(&self, role: &str) -> Vec<(PathBuf, Said)> {
         let all = self.all();
         let by_slug = |said: &Said| said.slug.as_deref() == Some(role);
@@ -166,7 +167,8 @@ impl RoleBlocks {
     }
 }
 
-/// A file that is not a role, or not where `roleos` looks for roles, switches off the role that it seems to mean.
+/// Reads a file. One that is not a role, or not where `roleos` looks for roles, switches off the role that it seems to
+/// be.
 fn read(path: &Path) -> Said {
     let bytes = files::read(path, MAX_BYTES as u64).unwrap_or_default();
     let role = match Installed::parse(bytes.clone()) {
@@ -197,7 +199,7 @@ fn said_by(role: Installed) -> Said {
     }
 }
 
-/// What an unreadable file means, by its `slug:` and `name:` lines, else by its file's name.
+/// Guesses the role of an unreadable file from its `slug:` and `name:` lines, else from its file name.
 fn guess(path: &Path, bytes: &[u8]) -> Said {
     let text = String::from_utf8_lossy(bytes);
     let value = |key: &str| {

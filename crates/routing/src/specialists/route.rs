@@ -1,5 +1,5 @@
-//! Where an input would go and why, version by version. Nothing is asked and nothing is counted; a dispatch decides by the
-//! same function.
+//! The route of an input with reasons, version by version. No request is sent and nothing is counted; a dispatch
+//! decides by the same function.
 
 use ::specialist::classifier::{Classifier, Familiarity, Verdict};
 use ::specialist::gate::{Decision, Declared, Gate, Question, Reason, Weighed, Weighing};
@@ -14,40 +14,37 @@ use serde_json::{Value, json};
 use super::dispatch::said;
 use super::{Asked, Seen, Specialists};
 
-/// Where an input would go.
+/// The route of an input.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The gate's decision.
     pub decision: Decision,
     /// The version that would answer.
     pub version: Option<String>,
-    /// How much of the quota is used, and the largest share; nothing for a role that is not registered.
+    /// Used quota, and the largest share; `None` for a role that is not registered.
     pub quota: Option<(View, f64)>,
     /// Every version of the role.
     pub versions: Vec<Candidate>,
 }
 
-/// One version on the way.
+/// One version in a route.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its id.
     pub version: String,
-    /// Its model.
     pub model_id: String,
-    /// Its level.
     pub level: String,
     /// The least score that routes to it.
     pub threshold: f64,
-    /// Whether it is in the serving set for this input.
+    /// Set if it is in the serving set for this input.
     pub serves: bool,
-    /// What the classifier said.
+    /// The classifier's verdict.
     pub verdict: Option<Verdict>,
-    /// What the gate says of it alone.
+    /// The gate's decision about it alone.
     pub decision: Decision,
 }
 
 impl Candidate {
-    /// How familiar the input is, where that is measured.
+    /// Returns the familiarity of the input, if measured.
     #[must_use]
     pub fn familiarity(&self) -> Option<Familiarity> {
         match &self.verdict {
@@ -57,7 +54,7 @@ impl Candidate {
         }
     }
 
-    /// Its score and what its answer is worth on average.
+    /// Returns its score and the mean value of its answers.
     #[must_use]
     pub fn score(&self) -> Option<(f64, f64)> {
         match &self.verdict {
@@ -95,7 +92,7 @@ impl Route {
         }
     }
 
-    /// For programs.
+    /// Returns JSON for programs.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let quota = self
@@ -111,7 +108,7 @@ impl Route {
 }
 
 impl Specialists {
-    /// Says where an input would go, and why. `task` is the input's, where it does not name one itself.
+    /// Returns the route of an input, with reasons. `task` is the input's, if the input does not name one itself.
     pub fn route(
         &self,
         asked: Asked<'_>,
@@ -149,7 +146,7 @@ impl Specialists {
         self.weigh(asked, task, &seen, &state, classifier, all)
     }
 
-    /// Asks the gate, and hands out what it found together with the question.
+    /// Queries the gate, and returns its result with the question.
     pub(super) fn weigh<T>(
         &self,
         asked: Asked<'_>,
@@ -198,7 +195,8 @@ impl Specialists {
     }
 }
 
-/// Every version with the gate's word on it: of those that serve as it decided, of the others why they do not.
+/// Returns every version with the gate's decision: for serving ones as decided, for others with the reason why they do
+/// not serve.
 fn listed(
     weighing: &Weighing<'_>,
     question: Question<'_>,
@@ -231,7 +229,7 @@ fn listed(
     suited.iter().map(one).collect()
 }
 
-/// Why a version is not in the serving set.
+/// Returns why a version is not in the serving set.
 pub(super) fn aside(entry: &Entry, version: &Version, weighing: &Weighing<'_>) -> String {
     if let Err(bar) = entry.may_serve(version, &Standing::default()) {
         return bar.to_string();
@@ -246,7 +244,7 @@ pub(super) fn aside(entry: &Entry, version: &Version, weighing: &Weighing<'_>) -
     )
 }
 
-/// What a version's manifest says of the input.
+/// Returns the statement of a version's manifest about the input.
 pub(super) fn declared(
     registry: &Registry,
     asked: Asked<'_>,

@@ -1,4 +1,4 @@
-//! Writing the state: sealed, with its halts in the user's trust store, and with a number by which an older one is known.
+//! Writing the state: sealed, with its halts in the user's trust store, and with a number that identifies older ones.
 
 use ::specialist::state::{Halt, State};
 
@@ -7,7 +7,7 @@ use base::files::{self, FileError, Privacy};
 use base::trust;
 
 impl Specialists {
-    /// Records which roles are halted where no file of the workspace can take it back.
+    /// Records the halted roles outside the workspace, so that no file in it can revoke the halts.
     fn record_halts(&self, state: &State) -> Result<(), FileError> {
         let record = |version: Option<&str>, halt: &Halt| trust::HaltRecord {
             version: version.map(str::to_owned),
@@ -24,7 +24,7 @@ impl Specialists {
         trust::record_halts(&self.paths().workspace, halts.collect())
     }
 
-    /// Writes a state in which what the probes say has changed; an older one does not count after that.
+    /// Writes a state with new results of probes; an older one does not count after that.
     pub(super) fn save_probes(&self, state: &mut State, durable: bool) -> Result<(), FileError> {
         let known = self.seals.marks(STATE).unwrap_or_default();
         let known = known.iter().filter_map(|mark| mark.parse().ok()).max();
@@ -34,7 +34,7 @@ impl Specialists {
             .replace(STATE, &mark, || self.save(state, durable))
     }
 
-    /// Writes the state; `durable` when it must survive a power cut.
+    /// Writes the state; with `durable`, it survives a power cut.
     pub(super) fn save(&self, state: &State, durable: bool) -> Result<(), FileError> {
         let (path, text) = (&self.paths().state, sealed(&self.seals, state.print()));
         if durable {

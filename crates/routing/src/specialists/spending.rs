@@ -1,7 +1,7 @@
-//! What the general model cost today, in a small file that every process of the workspace shares.
+//! Today's cost of the general model, in a small file that every process of the workspace shares.
 //!
-//! The most that a call can cost is set aside before it is made and corrected afterwards, so that the cap holds however
-//! many run at once.
+//! The largest possible cost of a call is reserved before it is made and corrected afterwards, so that concurrent calls
+//! do not exceed the cap.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub struct Spending {
     cap: Option<MicroUsd>,
 }
 
-/// Why a call may not be paid.
+/// Reason why a call may not be paid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpendingError {
@@ -30,12 +30,11 @@ pub enum SpendingError {
         "the day's spending cap of {cap} millionths of a dollar does not cover this call: {spent} are spent"
     )]
     Cap {
-        /// The cap.
         cap: MicroUsd,
-        /// What is spent or set aside.
+        /// Amount spent or reserved.
         spent: MicroUsd,
     },
-    /// What was spent cannot be told, so nothing is.
+    /// The amount spent cannot be read, so nothing may be spent.
     #[error(transparent)]
     File(#[from] FileError),
     /// The file is damaged.
@@ -44,7 +43,7 @@ pub enum SpendingError {
 }
 
 impl Spending {
-    /// Without a cap nothing is counted.
+    /// Creates the spending. Without a cap, nothing is counted.
     #[must_use]
     pub fn new(folder: &Path, cap: Option<MicroUsd>) -> Self {
         Self {
@@ -53,7 +52,7 @@ impl Spending {
         }
     }
 
-    /// What learning contests cost; `cap` is the day's budget.
+    /// Returns the spending of learning contests; `cap` is the day's budget.
     #[must_use]
     pub fn of_learning(folder: &Path, cap: MicroUsd) -> Self {
         Self {
@@ -62,18 +61,18 @@ impl Spending {
         }
     }
 
-    /// What is spent or set aside today.
+    /// Returns the amount spent or reserved today.
     ///
     /// # Errors
-    /// It cannot be told.
+    /// It cannot be read.
     pub fn today(&self) -> Result<MicroUsd, SpendingError> {
         self.spent()
     }
 
-    /// Sets money aside.
+    /// Reserves an amount.
     ///
     /// # Errors
-    /// The cap does not cover it, or it cannot be told.
+    /// The cap does not cover it, or the amount spent cannot be read.
     pub fn reserve(&self, amount: MicroUsd) -> Result<(), SpendingError> {
         let Some(cap) = self.cap else {
             return Ok(());
@@ -86,7 +85,7 @@ impl Spending {
         self.write(spent.saturating_add(amount))
     }
 
-    /// Replaces what was set aside by what it really cost.
+    /// Replaces a reserved amount by the actual cost.
     ///
     /// # Errors
     /// It cannot be written; the larger sum stays.
@@ -120,7 +119,7 @@ impl Spending {
     }
 }
 
-/// The date, in UTC.
+/// Returns the date, in UTC.
 fn today() -> String {
     let now = clock::text(clock::now_ns());
     now.chars().take(10).collect()

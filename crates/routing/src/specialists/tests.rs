@@ -1,4 +1,4 @@
-//! The specialists' files under crashes, crowds and hands.
+//! The specialists' files with crashes, concurrent processes and manual edits.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use base::workspace::Workspace;
 
 const ROLE: &str = "Checker";
 
-/// A folder with a registry whose `v1` is active and takes every input with the embedding `[1, 0]`.
+/// A folder with a registry whose `v1` is active and accepts every input with the embedding `[1, 0]`.
 struct Place {
     _guard: tempfile::TempDir,
     paths: Paths,
@@ -86,7 +86,7 @@ fn operator() -> Operator<'static> {
     }
 }
 
-/// One dispatch whose adapter answers.
+/// Executes one dispatch whose adapter answers.
 fn serve(specialists: &Specialists) -> Begun {
     let input = input();
     let begun = specialists.begin(asked(&input), &Embedding, &|_| Ok(()));

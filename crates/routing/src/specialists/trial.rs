@@ -1,7 +1,7 @@
-//! A canary: a version that is tried on a share of the inputs until its probes decide about it.
+//! A canary: a version that is tried on a share of the inputs until its probes decide it.
 //!
-//! The test is the one that halts, in both directions: proven below the required agreement it is withdrawn, proven above
-//! it becomes active. Neither needs a person, and both leave a receipt with the numbers.
+//! The test is the one for halts, in both directions: proved below the required agreement, it is withdrawn; proved
+//! above, it becomes active. Neither needs a person, and both leave a receipt with the numbers.
 
 use ::specialist::event::{Event, Kind};
 use ::specialist::shadow::Judgement;
@@ -11,7 +11,7 @@ use statistics::sequence;
 use super::pointing::Change;
 use super::{Moved, OperateError, Operator, Specialists};
 
-/// Who acts when the probes decide.
+/// Operator name if the probes decide.
 const OPERATOR: &str = "(canary)";
 
 impl Specialists {
@@ -23,7 +23,7 @@ impl Specialists {
         canary.is_some_and(|canary| canary.version == version)
     }
 
-    /// Ends the canary of a role at an operator's word, undecided; `None` where there is none.
+    /// Ends the canary of a role by an operator's command, undecided; `None` if there is none.
     pub(super) fn end_canary(
         &self,
         role: &str,
@@ -57,7 +57,7 @@ impl Specialists {
         }))
     }
 
-    /// Ends the canary of a role if its probes decide about it. Hold no lock.
+    /// Ends the canary of a role if its probes decide it. The caller holds no lock.
     pub(super) fn decide_canary(
         &self,
         role: &str,
@@ -66,7 +66,7 @@ impl Specialists {
     ) -> Result<(), OperateError> {
         let settings = &self.settings().shadow;
         let required = 1.0 - settings.tau;
-        // It rises by different inputs alone, and falls by all that were drawn.
+        // It rises only by different inputs, and falls by all drawn ones.
         let earned = (judgement.inputs_agreed, judgement.inputs);
         let is_good = sequence::is_above(earned.0, earned.1, required, settings.error);
         let (agreed, total) = match is_good {

@@ -1,5 +1,5 @@
-//! A verifier's command in a box: the output and the input as read-only files, the package read-only, private folders that
-//! vanish. The box itself is the crate `sandbox`.
+//! Runs a verifier's command in a box: the output and the input as read-only files, the package read-only, temporary
+//! private folders. The box itself is the crate `sandbox`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,15 +15,15 @@ const MAX_COPIED_FILE: u64 = 16 << 20;
 const MAX_COPY: u64 = 256 << 20;
 const MAX_FILES: usize = 10_000;
 
-/// What a verifier's command may use.
+/// Limits of a verifier's command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     pub(super) boxed: sandbox::Limits,
     /// Size of each private folder, in bytes.
     pub(super) scratch: u64,
-    /// Further folders that may be read.
+    /// Further readable folders.
     pub(super) reads: Vec<PathBuf>,
-    /// Whether it may run without a box where there is none.
+    /// Set if it may run without a box if there is none.
     pub(super) unsandboxed: bool,
 }
 
@@ -44,22 +44,21 @@ impl From<&Selection> for Limits {
     }
 }
 
-/// What is to be run on what.
+/// A command with its input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job<'a> {
-    /// Program and arguments; `{output}` and `{input}` stand for the files' paths.
+    /// Program and arguments; `{output}` and `{input}` are replaced by the files' paths.
     pub(super) words: &'a [String],
-    /// Folder that it starts in and may read, when there is one.
+    /// Folder in which it starts and which it may read, if there is one.
     pub(super) package: Option<&'a Path>,
     /// Name of the output's file.
     pub(super) output_file: &'a str,
     /// The output; also on standard input.
     pub(super) output: &'a [u8],
-    /// The input.
     pub(super) input: &'a [u8],
 }
 
-/// Runs a command in a box and waits for it. Everything that it started ends with it.
+/// Runs a command in a box and waits for it. All its descendants end with it.
 ///
 /// # Errors
 /// There is no box, or the command was stopped.
@@ -110,7 +109,7 @@ fn boxed(job: &Job<'_>, limits: &Limits) -> Result<Done, Stopped> {
     sandbox::run(&job, &limits.boxed)
 }
 
-/// Without a box: only the limits hold.
+/// Runs a command without a box, only with the limits.
 fn bare(job: &Job<'_>, limits: &Limits) -> Result<Done, Stopped> {
     let given = Given::write(job)?;
     let scratch = tempfile::tempdir()?;
@@ -150,13 +149,13 @@ fn sandbox_job<'a>(
     }
 }
 
-/// Whether everybody may look into a folder.
+/// Returns `true` if every user may read a folder.
 fn is_open(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|facts| facts.permissions().mode() & 0o5 == 0o5)
 }
 
-/// A package that others may not look into, as a copy that they may. What is too large for tests to need, such as weights,
-/// is left out.
+/// Copies a package that other users may not read. Files that are too large to be needed by tests, such as weights, are
+/// left out.
 fn copy(package: &Path) -> io::Result<tempfile::TempDir> {
     let copy = tempfile::Builder::new()
         .prefix("roleos-package-")
@@ -197,7 +196,7 @@ fn environment(seen: &Seen) -> [(&'static str, &Path); 6] {
     ]
 }
 
-/// Only root's box belongs to somebody else.
+/// Returns the mode of a folder for a command: only root's box belongs to another user.
 fn given_mode() -> u32 {
     if rustix::process::geteuid().is_root() {
         0o755
@@ -206,7 +205,7 @@ fn given_mode() -> u32 {
     }
 }
 
-/// The files that a command gets.
+/// The files of a command.
 struct Given {
     folder: tempfile::TempDir,
     output: PathBuf,
@@ -214,7 +213,7 @@ struct Given {
 
 impl Given {
     fn write(job: &Job<'_>) -> io::Result<Self> {
-        // Others may look: root's box is another user's, and its name cannot be guessed for longer than it is there.
+        // Other users may read it: root's box belongs to another user, and its name cannot be guessed while it exists.
         let folder = tempfile::Builder::new()
             .prefix("roleos-verifier-")
             .permissions(fs::Permissions::from_mode(given_mode()))

@@ -1,4 +1,4 @@
-//! Verifiers at work: what passes, what fails and why, and what a hostile command gets to do.
+//! Verifiers: passes, failures with reasons, and limits of a hostile command.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ fn write(path: impl AsRef<Path>, text: &str) -> std::io::Result<()> {
     fs::File::create(path)?.write_all(text.as_bytes())
 }
 
-/// A declared verifier with these settings.
+/// Returns a declared verifier with these settings.
 fn declared(kind: Kind, config: &Value) -> Declared {
     Declared {
         kind,
@@ -30,7 +30,7 @@ fn verifiers() -> Verifiers {
     verifiers
 }
 
-/// What a shell script in the sandbox comes to.
+/// Runs a shell script in the sandbox; returns the outcome.
 fn script(verifiers: &Verifiers, script: &str) -> Outcome {
     let declared = declared(Kind::UnitTest, &json!({ "command": script }));
     verifiers.verify(
@@ -75,7 +75,7 @@ fn a_schema_beside_the_declaration_is_read_and_made_once() {
     let ready = verifiers.ready(&declared).unwrap();
     assert_eq!(ready.required(), ["a"]);
     assert!(Arc::ptr_eq(&ready, &verifiers.ready(&declared).unwrap()));
-    // Another content is another verifier.
+    // Other content makes another verifier.
     write(&file, r#"{"type":"array"}"#).unwrap();
     assert!(!check(json!({ "a": 1 })));
 }
@@ -224,7 +224,7 @@ fn a_fork_bomb_is_stopped() {
 fn memory_is_limited_for_one_process_and_for_all_together() {
     let mut verifiers = verifiers();
     verifiers.limits.boxed.memory = 64 << 20;
-    // One that holds it all.
+    // A process that holds it all.
     let one = "head -c 300000000 /dev/zero | tail -c 290000000 > /dev/null";
     assert!(
         !script(
@@ -233,7 +233,7 @@ fn memory_is_limited_for_one_process_and_for_all_together() {
         )
         .passed()
     );
-    // Several that each stay below.
+    // Several processes that each stay below the limit.
     let several = "for i in 1 2 3; do (head -c 40000000 /dev/zero | tail -c 40000000 | (sleep 20; cat)) & done; wait";
     fails(&script(&verifiers, several), "MiB of memory");
     assert_eq!(script(&verifiers, "true"), Outcome::Pass);
@@ -270,12 +270,12 @@ fn limits_hold_against_namespaces_and_memory_of_no_process() {
     let mount = "unshare -Urm sh -c 'mount -t tmpfs -o size=1g tmpfs /tmp && head -c 200000000 /dev/zero > /tmp/f'";
     fails(&script(&verifiers, mount), "ended with");
     assert_eq!(script(&verifiers, "! unshare -U true"), Outcome::Pass);
-    // Memory that is written to a file that only a number names.
+    // Memory that is written to an unnamed file.
     let file = "perl -e '$n = \"x\"; $f = syscall(319, $n, 0); exit($f < 0 ? 7 : 0)'";
     if cfg!(target_arch = "x86_64") {
         fails(&script(&verifiers, file), "ended with 7");
     }
-    // Threads, pipes and children are as before.
+    // Threads, pipes and children work as before.
     assert_eq!(
         script(
             &verifiers,
@@ -318,7 +318,7 @@ fn without_a_sandbox_the_verifier_refuses_unless_it_may() {
         &script(&verifiers, "true"),
         "cannot run: there is no sandbox",
     );
-    // A kernel that refuses makes bubblewrap end before the command starts.
+    // If the kernel refuses, bubblewrap ends before the command starts.
     let folder = tempfile::tempdir().unwrap();
     let refuses = folder.path().join("bwrap");
     write(

@@ -1,7 +1,7 @@
-//! Work that is left when a caller has its answer: probes of adapters, and learning from what was asked.
+//! Work after a response: probes of adapters, and learning from requests.
 //!
-//! A few run at a time and some more wait; what does not fit is dropped and counted, so that a busy server never holds an
-//! answer back. A server that ends drops what waits at once and gives what runs the rest of its time.
+//! A few run at a time and some more wait; the rest is dropped and counted, so that a busy server never delays a
+//! response. At its end, a server drops waiting work immediately and gives running work the remaining time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,21 +17,21 @@ use super::roles::play::{Stage, dispatcher};
 use crate::up::App;
 use upstream::dispatch::Due;
 
-/// Most that run at a time.
+/// Most tasks that run at a time.
 const AT_ONCE: usize = 4;
 
-/// Most that wait.
+/// Most tasks that wait.
 const WAITING: usize = 256;
 
-/// What runs and waits.
+/// Running and waiting tasks.
 #[derive(Debug)]
 pub(super) struct Background {
     places: Arc<Semaphore>,
     waiting: Arc<AtomicUsize>,
     running: Running,
-    /// Nothing new begins.
+    /// Set when no new task may begin.
     closing: AtomicBool,
-    /// What runs is broken off.
+    /// Aborts running tasks.
     cut: Arc<Notify>,
     is_cut: AtomicBool,
 }
@@ -50,24 +50,24 @@ impl Default for Background {
 }
 
 impl Background {
-    /// From now on nothing begins.
+    /// Stops new tasks.
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::SeqCst);
         self.places.close();
     }
 
-    /// Breaks off what runs.
+    /// Aborts running tasks.
     pub(super) fn cut(&self) {
         self.is_cut.store(true, Ordering::SeqCst);
         self.cut.notify_waiters();
     }
 
-    /// Waits until nothing runs or waits.
+    /// Waits until no task runs or waits.
     pub(super) async fn over(&self) {
         self.running.over().await;
     }
 
-    /// Resolves when what runs is broken off.
+    /// Resolves when running tasks are aborted.
     async fn is_cut(&self) {
         let notified = self.cut.notified();
         tokio::pin!(notified);
@@ -78,7 +78,8 @@ impl Background {
     }
 }
 
-/// Runs something on a thread of its own once there is a place. `dropped` hears why it is not run, or not to its end.
+/// Runs a task on a separate thread once there is a slot. `dropped` is called with the reason if it does not run, or
+/// not to its end.
 pub(super) fn spawn(
     app: &Arc<App>,
     work: impl AsyncFnOnce(&Arc<App>) + Send + 'static,
@@ -104,7 +105,7 @@ pub(super) fn spawn(
         let runtime = Handle::current();
         let done = tokio::task::spawn_blocking(move || {
             let _running = running;
-            // The places are closed when the server ends.
+            // The slots are closed when the server ends.
             let Ok(_place) = place else {
                 return dropped(&app, "shutdown");
             };
@@ -115,7 +116,7 @@ pub(super) fn spawn(
                 }
             });
         });
-        // A panic in it is no other's business, and the thread's end gives its place back.
+        // A panic in it does not affect others, and the thread's end releases its slot.
         done.await.ok();
     });
 }
@@ -150,7 +151,7 @@ pub(super) fn probe(app: &Arc<App>, due: Due) {
         }
         app.metrics.probed("dropped");
         let asked: Asked<'_> = lost.asked();
-        // Where even this cannot be written, the count is all there is.
+        // If even this cannot be written, only the count remains.
         app.specialists
             .drop_probe(asked, lost.version.as_deref().unwrap_or_default(), why)
             .ok();
@@ -158,7 +159,7 @@ pub(super) fn probe(app: &Arc<App>, due: Due) {
     spawn(app, work, dropped);
 }
 
-/// As counted.
+/// Returns the result for the counter.
 fn outcome(shadow: &Shadow) -> &'static str {
     match shadow {
         Shadow::Fired { agreed: true, .. } => "agreed",

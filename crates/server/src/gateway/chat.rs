@@ -1,6 +1,7 @@
-//! The clients' formats: what a role is asked out of a request, and an answer as OpenAI's and Anthropic's clients read it.
+//! The clients' formats: converts a request to the input of a role, and an answer to the formats of OpenAI and
+//! Anthropic.
 //!
-//! [`Dialect`] is the format; `read` takes the text out of an answer, `reply` makes an answer of a role.
+//! [`Dialect`] is the format; `read` extracts the text of an answer, `reply` formats an answer of a role.
 
 use base::config::gateway::Protocol;
 use serde_json::{Map, Value, json};
@@ -14,7 +15,7 @@ mod reply;
 pub(super) use self::read::{answer_text, streamed_text};
 pub(super) use self::reply::{Reply, Used, estimated, reply};
 
-/// A format in which a role is asked.
+/// Format of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// OpenAI's chat completions.
@@ -26,7 +27,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// By the path that was asked.
+    /// Returns the format for a path.
     pub(super) fn of_path(path: &str) -> Option<Self> {
         match path {
             "/v1/chat/completions" => Some(Self::Chat),
@@ -36,7 +37,7 @@ impl Dialect {
         }
     }
 
-    /// Whose API it belongs to.
+    /// Returns its API.
     pub(super) fn protocol(self) -> Protocol {
         match self {
             Self::Chat | Self::Responses => Protocol::OpenAi,
@@ -44,7 +45,7 @@ impl Dialect {
         }
     }
 
-    /// As receipts write it.
+    /// Returns the name in receipts.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Chat => "openai",
@@ -54,7 +55,8 @@ impl Dialect {
     }
 }
 
-/// The input for an adapter: the only user message, when it is text and asks for nothing that an adapter cannot do.
+/// Returns the input for an adapter: the only user message, if it is text and requests nothing that an adapter cannot
+/// do.
 pub(super) fn input(dialect: Dialect, body: &Value) -> Result<Value, &'static str> {
     if wants_a_tool(body) {
         return Err("tool_call_wanted");
@@ -94,7 +96,7 @@ fn is_system(message: &Value) -> bool {
     matches!(role(message), "system" | "developer")
 }
 
-/// What the client says beside its messages.
+/// Returns the client's instructions beside its messages.
 pub(super) fn system(dialect: Dialect, body: &Value) -> Result<Option<String>, &'static str> {
     let own = |key: &str| match body.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -115,7 +117,7 @@ pub(super) fn system(dialect: Dialect, body: &Value) -> Result<Option<String>, &
     Ok((!said.is_empty()).then_some(said))
 }
 
-/// The settings that an adapter behind chat completions is told, under their names there.
+/// Returns the settings for an adapter behind chat completions, with their names there.
 pub(super) fn settings(body: &Value) -> Map<String, Value> {
     let names = [
         ("temperature", "temperature"),
@@ -140,7 +142,7 @@ pub(super) fn settings(body: &Value) -> Map<String, Value> {
     settings
 }
 
-/// The form that the answer must have, as chat completions name it; nothing where any text will do.
+/// Returns the required format of the answer, as in chat completions; `None` for any text.
 fn format(body: &Value) -> Option<Value> {
     let is_free = |format: &&Value| {
         let kind = format.get("type").and_then(Value::as_str);
@@ -162,8 +164,8 @@ fn format(body: &Value) -> Option<Value> {
     Some(json!({ "type": "json_schema", "json_schema": schema }))
 }
 
-/// What of a request an adapter cannot be told, by the names that receipts have for it. With `is_chat` it is asked through
-/// chat completions, which have a place for all but tools.
+/// Returns the parts of a request that an adapter cannot receive, with their names for receipts. With `is_chat`, the
+/// adapter uses chat completions, which support all but tools.
 pub(super) fn left_out(
     dialect: Dialect,
     body: &Value,
@@ -182,7 +184,7 @@ pub(super) fn left_out(
         .collect())
 }
 
-/// What of a request does not change what may be answered, or is looked at on its own.
+/// Parts of a request that do not affect the answer, or are handled separately.
 const HARMLESS: &[&str] = &[
     "cache_control",
     "conversation",
@@ -228,14 +230,14 @@ const HARMLESS: &[&str] = &[
     "verbosity",
 ];
 
-/// Whether a field asks for something that no adapter is told of, under whatever name.
+/// Returns `true` if a field requests something that is not passed to adapters, under any name.
 fn asks_for_more(body: &Value) -> bool {
     let says_nothing = |value: &Value| match value {
         Value::Null | Value::Bool(false) => true,
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
-        // Some are switched on by being there.
+        // Some are switched on by their presence.
         Value::Object(_) | Value::Bool(true) => false,
     };
     let is_harmless = |(name, value): (&String, &Value)| match name.as_str() {
@@ -249,7 +251,7 @@ fn asks_for_more(body: &Value) -> bool {
     fields.is_some_and(|fields| !fields.iter().all(is_harmless))
 }
 
-/// What the client says beside its input, for an adapter behind chat completions.
+/// Returns the client's text and settings beside its input, for an adapter behind chat completions.
 pub(super) fn beside(dialect: Dialect, body: &Value) -> Beside {
     Beside {
         system: system(dialect, body).unwrap_or_default(),
@@ -268,7 +270,7 @@ fn wants_a_tool(body: &Value) -> bool {
     }
 }
 
-/// The text of a message, when it is nothing else.
+/// Returns the text of a message, if it contains only text.
 fn text(message: &Value) -> Result<String, &'static str> {
     text_of(message.get("content"))
 }
@@ -289,7 +291,7 @@ fn text_of(content: Option<&Value>) -> Result<String, &'static str> {
     }
 }
 
-/// Whether tools are offered that may be used, which no other protocol would be told of.
+/// Returns `true` if tools are offered and allowed, which other protocols cannot receive.
 pub(super) fn offers_tools(body: &Value) -> bool {
     let is_none = match body.get("tool_choice") {
         Some(Value::String(choice)) => choice == "none",

@@ -1,4 +1,4 @@
-//! The way to an upstream: connections that are kept, headers as they came but for those that end at each hop.
+//! Connections to upstreams: kept open, with unchanged headers except hop-by-hop ones.
 
 use std::error::Error;
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ use upstream::connections::Connections;
 use web::login;
 use web::problem::Problem;
 
-/// Headers that end at each hop. `Trailer` does not: it names what stands behind the body.
+/// Hop-by-hop headers. `Trailer` is not one: it names the trailers after the body.
 const HOP: [HeaderName; 8] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -32,7 +32,7 @@ const HOP: [HeaderName; 8] = [
     UPGRADE,
 ];
 
-/// How a client says that it reads trailers.
+/// Value by which a client announces that it reads trailers.
 const TRAILERS: &str = "trailers";
 
 /// Connections to all upstreams.
@@ -52,7 +52,7 @@ impl Ways {
         }
     }
 
-    /// Sends a request and waits for the head of the answer.
+    /// Sends a request and waits for the head of the response.
     pub(crate) async fn send(
         &self,
         upstream: &Upstream,
@@ -68,7 +68,7 @@ impl Ways {
             &self.plain
         };
         client.send(request).await.map_err(|error| {
-            // What is wrong with the client's own body is not the upstream's fault.
+            // An error in the client's body is not the upstream's fault.
             if let Some(problem) = body_problem(&error) {
                 return problem;
             }
@@ -86,7 +86,7 @@ impl Ways {
     }
 }
 
-/// The innermost cause, which is what a person understands.
+/// Returns the innermost cause, which is the clearest for people.
 fn root(error: &dyn Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -95,12 +95,12 @@ fn root(error: &dyn Error) -> String {
     innermost.to_string()
 }
 
-/// Error of a body of which nothing arrived for too long.
+/// Error of a body without data for too long.
 #[derive(Debug, thiserror::Error)]
 #[error("the body stopped arriving")]
 pub(super) struct SlowBody;
 
-/// Whether a request could not be sent because its body is too long or stopped arriving.
+/// Returns the problem if a request could not be sent because its body is too long or stopped arriving.
 fn body_problem(error: &(dyn Error + 'static)) -> Option<Problem> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -122,7 +122,7 @@ fn body_problem(error: &(dyn Error + 'static)) -> Option<Problem> {
     None
 }
 
-/// The request for an upstream: everything as it came, but for the host, what ends at this hop, and what is ours.
+/// Creates the request for an upstream: unchanged except for the host, hop-by-hop headers, and our own headers.
 pub(crate) fn request(
     parts: &Parts,
     upstream: &Upstream,
@@ -136,7 +136,7 @@ pub(crate) fn request(
         let message = "the path cannot be passed on";
         Problem::new(StatusCode::BAD_REQUEST, "bad_path", message)
     };
-    // `OPTIONS *` asks this server, and nobody behind it.
+    // `OPTIONS *` is for this server, not for an upstream.
     let target = Some(target).filter(|target| target.starts_with('/'));
     let uri = upstream.uri(target.ok_or_else(bad)?).map_err(|_| bad())?;
     let mut headers = parts.headers.clone();
@@ -149,7 +149,7 @@ pub(crate) fn request(
         headers.insert(TE, HeaderValue::from_static(TRAILERS));
         headers.insert(CONNECTION, HeaderValue::from_static("te"));
     }
-    // A body that was read as a whole has left its trailers behind.
+    // A body that was read as a whole has lost its trailers.
     if body.size_hint().exact().is_some() {
         headers.remove(TRAILER);
     }
@@ -169,12 +169,12 @@ pub(crate) fn request(
     *request.uri_mut() = uri;
     *request.version_mut() = Version::HTTP_11;
     *request.headers_mut() = headers;
-    // How names of headers were written travels here.
+    // The extensions contain the original spelling of header names.
     *request.extensions_mut() = parts.extensions.clone();
     Ok(request)
 }
 
-/// A page that is logged in here must not tell an upstream so.
+/// Removes the cookie of a page that is logged in here.
 fn drop_own_cookie(headers: &mut HeaderMap) {
     let is_ours = |crumb: &&[u8]| {
         let value = crumb.trim_ascii().strip_prefix(login::NAME.as_bytes());
@@ -201,7 +201,7 @@ fn drop_own_cookie(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether the client reads what stands behind a body.
+/// Returns `true` if the client reads trailers.
 pub(crate) fn takes_trailers(headers: &HeaderMap) -> bool {
     let values = headers.get_all(TE).iter();
     values
@@ -210,7 +210,7 @@ pub(crate) fn takes_trailers(headers: &HeaderMap) -> bool {
         .any(|coding| coding.trim().eq_ignore_ascii_case(TRAILERS))
 }
 
-/// Removes what ends at this hop, and what `Connection` names.
+/// Removes hop-by-hop headers, and those that `Connection` names.
 pub(crate) fn end_hop(headers: &mut HeaderMap) {
     if headers.contains_key(CONNECTION) {
         let named: Vec<HeaderName> = headers

@@ -1,7 +1,7 @@
-//! `POST /v1/feedback`: what a user says of an answer, tied to it by its trace.
+//! `POST /v1/feedback`: feedback of a user on an answer, identified by its trace.
 //!
-//! The last answers of adapters are remembered with their inputs, in memory only, so that what is said of them can label
-//! what the selector learns; older ones are looked for in the logs.
+//! The last answers of adapters are kept with their inputs, in memory only, so that feedback can label the selector's
+//! training data; older ones are searched in the logs.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -24,10 +24,10 @@ use upstream::dispatch::Answer;
 use web::login::waits::Client;
 use web::problem::{Problem, Shape, json_response};
 
-/// Bytes of inputs and answers that are remembered.
+/// Most bytes of inputs and answers that are kept.
 const MOST: usize = 32 * 1024 * 1024;
 
-/// Larger ones are not.
+/// Largest input and answer that are kept.
 const LARGEST: usize = 256 * 1024;
 
 /// The last answers of adapters, by trace.
@@ -50,7 +50,7 @@ struct Remembered {
 }
 
 impl Recent {
-    /// Remembers an adapter's answer.
+    /// Stores an adapter's answer.
     pub(super) fn note(&self, asked: Asked<'_>, answer: &Answer) {
         let (Some(version), Ok(said)) = (&answer.version, &answer.result) else {
             return;
@@ -67,7 +67,7 @@ impl Recent {
             answer: said.clone(),
         };
         let trace = asked.trace_id.to_owned();
-        // A trace that a client uses twice means its newest answer; its older size is given back with its place.
+        // A repeated trace of a client means its newest answer; the size of the older one is released.
         kept.all.insert(trace.clone(), remembered);
         kept.order.push_back((trace, size));
         kept.bytes += size;
@@ -89,7 +89,7 @@ impl Recent {
     }
 }
 
-/// What is known of an answer; reads files.
+/// Returns the known facts about an answer; reads files.
 fn subject(app: &App, trace: &str) -> Option<Subject> {
     let Some(known) = app.gateway.recent.get(trace) else {
         return feedback::find(&app.workspace, &app.specialists, trace);
@@ -111,7 +111,7 @@ fn subject(app: &App, trace: &str) -> Option<Subject> {
     })
 }
 
-/// Answers.
+/// Handles the request.
 pub(super) async fn answer(
     app: Arc<App>,
     parts: Parts,
@@ -179,7 +179,7 @@ async fn take(
     Ok(json_response(StatusCode::CREATED, answer.to_string()))
 }
 
-/// Who is logged in, else where the request comes from.
+/// Returns the logged-in operator, else the origin of the request.
 fn sender(app: &App, headers: &HeaderMap, client: Client) -> String {
     let now = base::clock::now_ns();
     let desk = app.desk.as_ref();

@@ -1,4 +1,4 @@
-//! `/catalog/…`: the files of the workspace's catalog as they are, so that one Role OS feeds another.
+//! `/catalog/…`: the unchanged files of the workspace's catalog, for other installations of Role OS.
 
 use std::sync::Arc;
 
@@ -14,24 +14,24 @@ use roles::catalog::Directory;
 use crate::up::App;
 use web::problem::{Problem, Shape};
 
-/// `/catalog/index.yaml`.
+/// Serves `/catalog/index.yaml`.
 pub(crate) async fn index(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
     file(app, INDEX.to_owned(), &headers).await
 }
 
-/// `/catalog/index.yaml.note`.
+/// Serves `/catalog/index.yaml.note`.
 pub(crate) async fn note(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
     file(app, NOTE.to_owned(), &headers).await
 }
 
-/// `/catalog/bundles/<id>/<lang>.yaml`.
+/// Serves `/catalog/bundles/<id>/<lang>.yaml`.
 pub(crate) async fn bundle(
     State(app): State<Arc<App>>,
     Path((id, file_name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response<Body> {
     let language = file_name.strip_suffix(".yaml").unwrap_or_default();
-    // What a path may hold is checked before there is one.
+    // The path is checked before it is built.
     if !is_safe(&id) || !is_safe(language) {
         return missing();
     }

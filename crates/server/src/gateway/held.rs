@@ -1,4 +1,4 @@
-//! A body in memory, with its part of the budget over all bodies. Both are given back with the last of its bytes.
+//! A body in memory, with its share of the budget of all bodies. Both are released with its last byte.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::up::App;
 
-/// Memory is taken in such steps at least.
+/// Smallest step in which memory is reserved.
 const STEP_KIB: usize = 64;
 
-/// Bytes that have come, and the part of the budget that they take.
+/// Received bytes, and their share of the budget.
 #[derive(Debug)]
 pub(super) struct Held {
     bytes: Vec<u8>,
@@ -23,7 +23,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Takes the part for a body of this length, or for the beginning of one. `None` when there is none left.
+    /// Reserves the share for a body of this length, or for the beginning of one. Returns `None` if none is left.
     pub(super) fn new(app: &App, length: Option<u64>) -> Option<Self> {
         let length = length.and_then(|length| usize::try_from(length).ok());
         let mut held = Self {
@@ -35,7 +35,7 @@ impl Held {
         held.reserve(length.unwrap_or(0)).then_some(held)
     }
 
-    /// Takes what is missing for so many bytes.
+    /// Reserves the missing share for a length.
     fn reserve(&mut self, length: usize) -> bool {
         let wanted = length.div_ceil(1024);
         if wanted <= self.kib {
@@ -56,7 +56,7 @@ impl Held {
         true
     }
 
-    /// Reads a body to its end; `false` when the budget does not reach.
+    /// Reads a body to its end; returns `false` if the budget is exceeded.
     pub(super) async fn fill<B>(&mut self, body: &mut B) -> Result<bool, BoxError>
     where
         B: HttpBody<Data = Bytes, Error = BoxError> + Unpin,
@@ -70,7 +70,7 @@ impl Held {
                 return Ok(false);
             }
             if length > self.bytes.capacity() {
-                // Never more than the part that was taken, so that the budget is what the process has.
+                // Never more than the reserved share, so that the budget limits the process's memory.
                 let room = (self.bytes.capacity() * 2).clamp(length, (self.kib * 1024).max(length));
                 self.bytes.reserve_exact(room - self.bytes.len());
             }

@@ -1,5 +1,5 @@
-//! Learning from traffic: a share of what roles are asked is held as a contest of all versions and the general model,
-//! after the caller has its answer, within the day's budget and outside every quota.
+//! Learning from traffic: a share of the requests to roles is repeated as a contest of all versions and the general
+//! model, after the response, within the day's budget and outside every quota.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::up::App;
 use upstream::dispatch::Due;
 use upstream::fallback::{Beside, Prompt, Said};
 
-/// What is learned from, when its caller is gone.
+/// A request for learning, after its caller has gone.
 struct Lesson {
     role: String,
     input: Value,
@@ -25,7 +25,7 @@ struct Lesson {
     beside: Option<Beside>,
 }
 
-/// Draws whether this question is learned from, and leaves that to the background.
+/// Draws requests for learning, and leaves a drawn one to the background.
 pub(super) fn draw(app: &Arc<App>, asked: Asked<'_>, stage: Stage<'_>) {
     let share = app.config.selection.learn_share.get();
     if share <= 0.0 || !app.gateway.chance.share(share) {
@@ -48,7 +48,7 @@ pub(super) fn draw(app: &Arc<App>, asked: Asked<'_>, stage: Stage<'_>) {
     background::spawn(app, work, |app, _| app.metrics.learned("dropped"));
 }
 
-/// A contest that was held.
+/// Result of a contest that was held.
 const HELD: &str = "held";
 
 async fn learn(app: &Arc<App>, lesson: &Lesson) -> &'static str {
@@ -76,7 +76,7 @@ async fn learn(app: &Arc<App>, lesson: &Lesson) -> &'static str {
     }
     let spent = held(app, lesson, asked).await;
     let cost = spent.map_or(0, |usd| micro(usd.unwrap_or_default()));
-    // What cannot be corrected stays set aside, which spends less and not more.
+    // An uncorrected amount stays reserved, which spends less and not more.
     budget.settle(most, cost).ok();
     match spent {
         Some(Some(_)) => HELD,
@@ -85,7 +85,7 @@ async fn learn(app: &Arc<App>, lesson: &Lesson) -> &'static str {
     }
 }
 
-/// Holds the contest, and hands out what it cost. None where nobody takes part, nothing inside where it was not kept.
+/// Holds the contest, and returns its cost. `None` without entrants, `Some(None)` if it was not logged.
 async fn held(app: &Arc<App>, lesson: &Lesson, asked: Asked<'_>) -> Option<Option<f64>> {
     let stage = Stage {
         instructions: lesson.instructions.as_deref(),
@@ -98,7 +98,7 @@ async fn held(app: &Arc<App>, lesson: &Lesson, asked: Asked<'_>) -> Option<Optio
     Some(learned.not_logged.is_none().then_some(learned.usd))
 }
 
-/// Writes a probe down as the contest that it was: both answers were bought.
+/// Logs a probe as a contest: both answers were paid.
 pub(super) async fn note_probe(app: &Arc<App>, due: &Due, said: &Said) {
     let stage = Stage {
         instructions: due.instructions.as_deref(),
@@ -117,7 +117,7 @@ pub(super) async fn note_probe(app: &Arc<App>, due: &Due, said: &Said) {
     }
 }
 
-/// Counts contests, and trains where enough are new.
+/// Counts contests, and trains if there are enough new ones.
 pub(super) fn noted(app: &Arc<App>, contests: u64) {
     if app.config.selection.learn_share.get() <= 0.0 {
         return;

@@ -1,4 +1,4 @@
-//! `GET /v1/models`: the roles that can be asked for, and what the upstreams say that they have, in both clients' format.
+//! `GET /v1/models`: the available roles, and the models that upstreams list, in both clients' format.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -21,16 +21,16 @@ use super::{client, roles};
 use crate::up::App;
 use web::problem::{Shape, json_response};
 
-/// How long an upstream may take to list its models.
+/// Longest time for an upstream's list of models.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Longest list that is read.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// When a model was made that says nothing about it.
+/// Creation time of a model without one.
 const LONG_AGO: &str = "1970-01-01T00:00:00Z";
 
-/// Lists. An upstream that does not answer is left out.
+/// Lists roles and models. An upstream that does not answer is left out.
 pub(super) async fn answer(app: Arc<App>, parts: Parts) -> Response<Body> {
     let mut entry = Entry::new(&app, &parts);
     let since = Instant::now();
@@ -65,19 +65,19 @@ pub(super) async fn answer(app: Arc<App>, parts: Parts) -> Response<Body> {
     entry.watch(json_response(StatusCode::OK, list.to_string()))
 }
 
-/// The role of `GET /v1/models/role:<slug>`.
+/// Returns the role in `GET /v1/models/role:<slug>`.
 pub(super) fn role_in(parts: &Parts) -> Option<String> {
     let model = in_path(parts).filter(|_| parts.method == Method::GET)?;
     model.strip_prefix("role:").map(str::to_owned)
 }
 
-/// The model that a path names: `/v1/models/<id>`.
+/// Returns the model in a path: `/v1/models/<id>`.
 pub(super) fn in_path(parts: &Parts) -> Option<String> {
     let name = parts.uri.path().strip_prefix("/v1/models/")?;
     (!name.is_empty()).then(|| decoded(name))
 }
 
-/// A part of a path without its `%`; what is no text stays as it is.
+/// Decodes a part of a path; invalid text stays unchanged.
 fn decoded(part: &str) -> String {
     let decoded = percent_decode_str(part).decode_utf8();
     decoded.map_or_else(|_| part.to_owned(), Cow::into_owned)
@@ -107,7 +107,7 @@ pub(super) async fn role(app: Arc<App>, parts: Parts, slug: String) -> Response<
     entry.watch(response)
 }
 
-/// Roles by slug, with their names.
+/// Returns roles by slug, with their names.
 fn known_roles(app: &App) -> Vec<(String, String)> {
     let stored = Roles::new(app.workspace.roles_dir())
         .list()
@@ -117,7 +117,7 @@ fn known_roles(app: &App) -> Vec<(String, String)> {
         .filter_map(|stored| stored.role.ok())
         .filter_map(|role| Some((role.source?.slug, role.content.name, role.enabled)))
         .collect();
-    // What is installed and switched off is not there, whatever the catalog has.
+    // An installed role that is switched off is unavailable, even if the catalog has it.
     let others = roles::all_in_catalog(app);
     let others = others.into_iter().filter(|(slug, _)| {
         let mut installed = installed.iter();
@@ -141,7 +141,7 @@ fn known_roles(app: &App) -> Vec<(String, String)> {
     known
 }
 
-/// A model as OpenAI's and Anthropic's clients both read it.
+/// Returns a model that both OpenAI's and Anthropic's clients can read.
 fn model(id: &str, name: Option<&str>, owner: &str, told: &Value) -> Value {
     let told = |key: &str| told.get(key).filter(|value| !value.is_null()).cloned();
     json!({
@@ -176,7 +176,7 @@ async fn list(app: &App, upstream: &Upstream, parts: &Parts) -> Vec<Value> {
     models
 }
 
-/// What the upstream says; nothing when it does not.
+/// Returns the upstream's answer; `None` without one.
 async fn told(app: &App, upstream: &Upstream, parts: &Parts) -> Option<Value> {
     let mut request = client::request(parts, upstream, Body::empty()).ok()?;
     request.headers_mut().remove(ACCEPT_ENCODING);

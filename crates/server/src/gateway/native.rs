@@ -1,4 +1,4 @@
-//! `POST /v1/dispatch`: `{"role","input","trace_id"}` through the gate, and the answer with its receipt.
+//! `POST /v1/dispatch`: `{"role","input","trace_id"}` dispatched by the gate; returns the answer with its receipt.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{chat, proxy};
 use crate::up::App;
 use web::problem::{Problem, Shape, json_response};
 
-/// What is asked.
+/// Body of a request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Question {
@@ -28,7 +28,7 @@ struct Question {
     trace_id: Option<String>,
 }
 
-/// Answers.
+/// Handles the request.
 pub(super) async fn answer(app: Arc<App>, parts: Parts, body: Body) -> Response<Body> {
     let mut entry = Entry::new(&app, &parts);
     entry.line.route = "refused";
@@ -65,7 +65,7 @@ async fn dispatched(
         Problem::new(StatusCode::BAD_REQUEST, "bad_request", message)
             .hint("send `{\"role\": …, \"input\": …}`")
     };
-    // A list with the fields in their order would be taken as well.
+    // A list with the fields in order would be accepted as well.
     if body.trim_ascii_start().first() == Some(&b'[') {
         return Err(no_dispatch("it is a list"));
     }
@@ -143,7 +143,7 @@ async fn dispatched(
     }
 }
 
-/// The receipt belongs to a refusal as well.
+/// Returns a refusal with its receipt.
 fn refused(problem: &Problem, receipt: &Value) -> Response<Body> {
     let mut body: Value = serde_json::from_str(&problem.body(Shape::Own)).unwrap_or_default();
     if let Some(body) = body.as_object_mut() {

@@ -1,7 +1,7 @@
 //! Keeps an upstream out of the operator's origin: its answers are data for programs, never a document of this address.
 //!
-//! The pages and the operator's cookie live at the same address as the gateway. An answer that a browser took for a page,
-//! a script or a cookie of this address could act as the operator.
+//! The pages and the operator's cookie live at the same address as the gateway. An answer that a browser treats as a
+//! page, a script or a cookie of this address could act as the operator.
 
 use hyper::header::{
     ALT_SVC, CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_REPORT_ONLY, HeaderMap, HeaderName,
@@ -14,13 +14,14 @@ use percent_encoding::percent_decode_str;
 
 use web::problem::Problem;
 
-/// The path below which requests are passed on.
+/// Prefix of the paths that are forwarded.
 const PASSED: &str = "/v1";
 
-/// For an answer that is not a page: a browser that shows it runs and loads nothing, and gives it an origin of its own.
+/// Policy for an answer that is not a page: a browser that shows it runs and loads nothing, and gives it a separate
+/// origin.
 const INERT: &str = "sandbox; default-src 'none'; frame-ancestors 'none'";
 
-/// Headers by which an answer changes how a browser treats the whole origin.
+/// Headers that change a browser's treatment of the whole origin.
 const ON_ORIGIN: [HeaderName; 19] = [
     SET_COOKIE,
     LINK,
@@ -43,12 +44,12 @@ const ON_ORIGIN: [HeaderName; 19] = [
     HeaderName::from_static("speculation-rules"),
 ];
 
-/// The same by how a name begins; `x-roleos-` is said by this process alone.
+/// Prefixes of such headers; only this process sends `x-roleos-`.
 const ON_ORIGIN_FROM: [&str; 4] = ["access-control-", "cross-origin-", "sec-", "x-roleos-"];
 
-/// Returns `true` if requests for `path` may be passed on to an upstream.
+/// Returns `true` if requests for `path` may be forwarded to an upstream.
 ///
-/// A path with `.` or `..` in it names another place for a server that resolves them, and is not passed on.
+/// A path with `.` or `..` means another path for a server that resolves them, and is not forwarded.
 pub(crate) fn is_passed(path: &str) -> bool {
     let is_below = path
         .strip_prefix(PASSED)
@@ -56,7 +57,8 @@ pub(crate) fn is_passed(path: &str) -> bool {
     is_below && !has_dots(path)
 }
 
-/// Upstreams may decode more than once, and take a backslash for a slash.
+/// Returns `true` if a path contains dot segments. Upstreams may decode more than once, and accept a backslash as a
+/// slash.
 fn has_dots(path: &str) -> bool {
     if !path.contains(['.', '%']) {
         return false;
@@ -74,7 +76,7 @@ fn has_dots(path: &str) -> bool {
     false
 }
 
-/// Lets a request through that wants data.
+/// Accepts only requests for data.
 pub(super) fn check_use(parts: &Parts) -> Result<(), Problem> {
     let value = |name: &str| parts.headers.get(name).map(HeaderValue::as_bytes);
     let is_data = matches!(value("sec-fetch-dest"), None | Some(b"empty"));
@@ -86,7 +88,7 @@ pub(super) fn check_use(parts: &Parts) -> Result<(), Problem> {
         .hint("paths below `/v1` are for programs; send the request with an API client or `curl`"))
 }
 
-/// Removes the headers of an upstream's answer that would act on this origin or speak in our name.
+/// Removes the headers of an upstream's answer that would affect this origin or imitate ours.
 pub(super) fn disarm(headers: &mut HeaderMap) {
     let names: Vec<HeaderName> = headers.keys().filter(|name| acts(name)).cloned().collect();
     for name in names {
@@ -95,7 +97,7 @@ pub(super) fn disarm(headers: &mut HeaderMap) {
     disarm_trailers(headers);
 }
 
-/// A trailer is sent only if the header `Trailer` names it.
+/// Removes such trailers: a trailer is sent only if the header `Trailer` names it.
 fn disarm_trailers(headers: &mut HeaderMap) {
     let listed: Vec<_> = headers.get_all(TRAILER).iter().cloned().collect();
     headers.remove(TRAILER);
@@ -117,7 +119,7 @@ fn acts(name: &HeaderName) -> bool {
     ON_ORIGIN.contains(name) || ON_ORIGIN_FROM.iter().any(from)
 }
 
-/// Makes an answer inert for a browser, unless it is a page that set a policy of its own.
+/// Makes an answer inert for a browser, unless it is a page with its own policy.
 pub(crate) fn inert<T>(mut response: Response<T>) -> Response<T> {
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -1,4 +1,4 @@
-//! Bodies that are packed for the way: what is in them, within a limit. The packed bytes themselves are never changed.
+//! Decompresses bodies, within a limit. The compressed bytes themselves are never changed.
 
 use std::io::Read as _;
 
@@ -6,7 +6,7 @@ use flate2::read::{GzDecoder, ZlibDecoder};
 
 use super::receipt::shortened;
 
-/// What the bytes are before they were packed as `encoding` says.
+/// Decompresses bytes according to `encoding`.
 pub(super) fn unpacked(
     encoding: Option<&str>,
     bytes: &[u8],

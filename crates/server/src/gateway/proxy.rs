@@ -1,6 +1,7 @@
-//! Passing on: the model is looked up in the body, the body goes to its upstream as it came, and the answer comes back.
+//! Forwards requests: the model is looked up in the body, the body is sent unchanged to its upstream, and the answer is
+//! returned.
 //!
-//! A list of models is tried in order. What names a role is handed to [`super::roles`].
+//! A list of models is tried in order. Requests for a role go to [`super::roles`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ use crate::up::App;
 use web::linger::linger;
 use web::problem::{Problem, Shape};
 
-/// Bodies that name a model.
+/// Paths whose bodies name a model.
 const WITH_MODEL: [&str; 6] = [
     "/v1/chat/completions",
     "/v1/messages",
@@ -39,31 +40,31 @@ const WITH_MODEL: [&str; 6] = [
     "/v1/embeddings",
 ];
 
-/// Largest body that is passed on without being looked at, such as a file.
+/// Largest body that is forwarded unread, such as a file.
 const MAX_UPLOAD: usize = 512 * 1024 * 1024;
 
-/// What the verifier says, in front of a whole answer or behind a stream.
+/// Verdict of the verifier, as a header of a whole answer or a trailer of a stream.
 pub(super) const VERIFIED: &str = "x-roleos-verified";
 
-/// Why a request went where it did.
+/// Reason of a request's route.
 const REASON: HeaderName = HeaderName::from_static("x-roleos-reason");
 
-/// How a role is asked for.
+/// Prefix of a role as a model name.
 const ROLE: &str = "role:";
 
-/// A request whose body was read.
+/// A request with its body.
 #[derive(Debug)]
 pub(super) struct Whole {
     pub(super) parts: Parts,
-    /// As it can be read.
+    /// The readable body.
     pub(super) body: Bytes,
-    /// As it came, where it was packed.
+    /// The original body, if it was compressed.
     packed: Option<Bytes>,
     pub(super) scanned: Scanned,
     pub(super) protocol: Option<Protocol>,
 }
 
-/// Answers.
+/// Handles the request.
 pub(super) async fn answer(app: Arc<App>, parts: Parts, body: Body) -> Response<Body> {
     let mut entry = Entry::new(&app, &parts);
     let shape = shape(&parts);
@@ -73,7 +74,7 @@ pub(super) async fn answer(app: Arc<App>, parts: Parts, body: Body) -> Response<
         Ok(()) => without_model(&app, &parts, body, &mut entry).await,
     };
     let response = answered.unwrap_or_else(|mut problem| {
-        // Why the gate left it to the general model is the cause, where there is one.
+        // If there is one, the gate's reason for the general model is the cause.
         let cause = entry.line.reason.replace(problem.code.to_owned());
         if entry.line.upstream.is_none() {
             entry.line.route = "refused";
@@ -92,7 +93,7 @@ pub(super) async fn answer(app: Arc<App>, parts: Parts, body: Body) -> Response<
     entry.watch(response)
 }
 
-/// Errors have the shape that the client expects.
+/// Returns the format of errors that the client expects.
 fn shape(parts: &Parts) -> Shape {
     match protocol(parts) {
         Some(Protocol::Anthropic) => Shape::Anthropic,
@@ -111,7 +112,7 @@ fn names_a_model(parts: &Parts) -> bool {
     parts.method == Method::POST && (has_model(parts.uri.path()) || is_json && !is_packed)
 }
 
-/// Whether this is one of the calls whose body says which model is to answer.
+/// Returns `true` if the body of this call names a model.
 pub(super) fn has_model(path: &str) -> bool {
     WITH_MODEL.contains(&path)
 }
@@ -138,7 +139,7 @@ async fn without_model(
         Problem::new(StatusCode::NOT_FOUND, "not_found", message)
             .hint("no `[[gateway.upstream]]` is set that could be asked")
     })?;
-    // A long upload may take its time; one that stops holds a connection of the upstream for nothing.
+    // A long upload may take its time; a stalled one blocks a connection of the upstream.
     let pause = app.config.gateway.body_timeout();
     let body = match body.is_end_stream() {
         true => body,
@@ -147,7 +148,7 @@ async fn without_model(
     forward(app, parts, upstream, body, entry).await
 }
 
-/// Ends a body with an error once nothing has arrived for `pause`.
+/// Ends a body with an error after `pause` without data.
 fn with_pauses(
     body: Body,
     pause: Duration,
@@ -183,7 +184,7 @@ async fn with_model(
             );
             return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_json", message));
         }
-        // Whatever it is, it is the upstream's.
+        // Any other body is for the upstream to judge.
         Err(_) => Scanned::default(),
     };
     let protocol = protocol(&parts);
@@ -197,7 +198,7 @@ async fn with_model(
     let model = whole.scanned.model(&whole.body);
     entry.line.model = model.as_deref().map(shortened);
     let models = whole.scanned.models(&whole.body);
-    // Elsewhere a list of this name is the upstream's business.
+    // For other calls, a list of this name is for the upstream.
     if let Some(models) = models.filter(|_| has_model(whole.parts.uri.path())) {
         return one_of(app, &whole, model, models, entry).await;
     }
@@ -221,7 +222,7 @@ async fn with_model(
     }
 }
 
-/// What a packed body holds, to be looked at; none where it is not packed, or in a way that is not understood.
+/// Decompresses a body to read it; `None` if it is not compressed, or in an unknown way.
 async fn plain(app: &App, parts: &Parts, body: &Bytes) -> Option<Bytes> {
     let encoding = parts.headers.get(CONTENT_ENCODING)?.to_str().ok()?;
     let encoding = encoding.trim().to_ascii_lowercase();
@@ -241,7 +242,7 @@ fn upstream<'a>(app: &'a App, model: Option<&str>, whole: &Whole) -> Result<&'a 
     })
 }
 
-/// Models in their order until one answers. What every one said before is in the receipt.
+/// Tries models in order until one answers. The answers of all are in the receipt.
 async fn one_of(
     app: &Arc<App>,
     whole: &Whole,
@@ -262,7 +263,7 @@ async fn one_of(
     ));
     for (place, model) in wanted.iter().enumerate() {
         let is_last = place + 1 == wanted.len();
-        // What the one before left in the receipt is not this one's.
+        // Receipt fields of the previous model do not apply to this one.
         entry.anew();
         last = match model.strip_prefix(ROLE) {
             Some(slug) => roles::asked(app, whole, slug, Some(is_last), entry).await,
@@ -283,12 +284,12 @@ async fn one_of(
     marked(last, place, model, entry)
 }
 
-/// Whether another model may do better.
+/// Returns `true` if another model may succeed.
 fn passes(status: StatusCode) -> bool {
     status.is_server_error() || matches!(status.as_u16(), 404 | 408 | 429)
 }
 
-/// An answer that came by way of a list says so.
+/// Marks an answer from a list of models with its model.
 fn marked(
     answer: Result<Response<Body>, Problem>,
     place: usize,
@@ -332,7 +333,7 @@ async fn listed(
     forward_edited(app, whole, upstream, edits, entry).await
 }
 
-/// Passes a changed body on.
+/// Forwards a changed body.
 pub(super) async fn forward_edited(
     app: &Arc<App>,
     whole: &Whole,
@@ -341,7 +342,7 @@ pub(super) async fn forward_edited(
     entry: &mut Entry,
 ) -> Result<Response<Body>, Problem> {
     let mut parts = whole.parts.clone();
-    // The client told the length of another body, and may have packed it.
+    // The client sent the length of another body, and may have compressed it.
     parts.headers.remove(CONTENT_LENGTH);
     if whole.packed.is_some() {
         parts.headers.remove(CONTENT_ENCODING);
@@ -349,7 +350,7 @@ pub(super) async fn forward_edited(
     forward(app, &parts, upstream, Body::from(edits.done()), entry).await
 }
 
-/// Passes a request on and its answer back.
+/// Forwards a request and returns its answer.
 pub(super) async fn forward(
     app: &Arc<App>,
     parts: &Parts,
@@ -402,7 +403,7 @@ fn no_memory() -> Problem {
         .hint("try again; `max_bodies_mib` under `[gateway]` sets the limit")
 }
 
-/// The whole body, within its limits of size and time.
+/// Reads the whole body, with limits of size and time.
 pub(super) async fn read(
     app: &App,
     parts: &Parts,
@@ -469,13 +470,13 @@ pub(super) fn receipt_headers(mut response: Response<Body>, entry: &Entry) -> Re
     add("x-roleos-crossed", line.crossed.as_deref());
     add("x-roleos-left-out", line.left_out.as_deref());
     add("x-roleos-usage", line.usage);
-    // Of a stream it is not known yet.
+    // For a stream it is not known yet.
     let verified = line.verified.as_deref().filter(|_| entry.verdict.is_none());
     add(VERIFIED, verified);
     response
 }
 
-/// A text of whatever origin as the value of a header: what cannot stand there is written with `%`.
+/// Converts any text to a header value; invalid bytes are percent-encoded.
 pub(super) fn header(text: &str) -> Option<HeaderValue> {
     let mut safe = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! What became of a request: one line in the log before its answer ends, and what is counted.
+//! The receipt of a request: one line in the log before its answer ends, and the counters.
 
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
@@ -22,13 +22,13 @@ use super::usage::Watch;
 use crate::up::App;
 use web::metrics::{Labels, Spent};
 
-/// The header by which a client names its receipt, on every answer.
+/// The response header with the id of the receipt, on every answer.
 pub(crate) const TRACE: &str = "x-roleos-trace-id";
 
-/// How receipts call tokens that were not told.
+/// Mark of estimated tokens in receipts.
 pub(crate) const ESTIMATED: &str = "estimated";
 
-/// Longest text of a client that is written down.
+/// Longest text of a client that is logged.
 const LONGEST: usize = 256;
 
 /// One line of `.role-os/gateway.jsonl`.
@@ -37,36 +37,36 @@ pub(crate) struct Line {
     pub(crate) ts: String,
     pub(crate) trace: String,
     pub(crate) method: String,
-    /// Without the query, which may hold secrets.
+    /// Path without the query, which may contain secrets.
     pub(crate) path: String,
     pub(crate) route: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) role: Option<String>,
-    /// The model that was asked for.
+    /// The requested model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
-    /// The model that was asked in the end, where it is another.
+    /// The model that answered, if it is another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) served: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) upstream: Option<String>,
-    /// The protocols on both sides, where a request had to be translated.
+    /// The protocols on both sides, if a request had to be translated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) crossed: Option<String>,
-    /// What the role's verifier says of the answer: `pass`, `fail: …` or `unchecked: …`.
+    /// The verifier's verdict on the answer: `pass`, `fail: …` or `unchecked: …`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) verified: Option<String>,
-    /// What of the request the adapter was not told, where an agent is played.
+    /// Parts of the request that the adapter did not receive, if an agent is mapped to the role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) left_out: Option<String>,
-    /// Tokens in and out, as far as they are known.
+    /// Input and output tokens, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) input_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) output_tokens: Option<u64>,
-    /// `estimated` where the tokens were not told but counted by the length of the texts.
+    /// `estimated` if the tokens were not reported but estimated by the length of the texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) usage: Option<&'static str>,
     /// Models that were tried before.
@@ -93,23 +93,23 @@ pub(crate) struct Tried {
     pub(crate) why: String,
 }
 
-/// A request whose answer is not over.
+/// A request in progress.
 #[derive(Debug)]
 pub(crate) struct Entry {
     app: Arc<App>,
     started: Instant,
-    /// Time that was not ours: the client's and the upstream's.
+    /// Time spent by the client and the upstream.
     waited: Duration,
     pub(crate) line: Line,
     /// The verdict on a stream, which is known at its end.
     pub(crate) verdict: Option<Arc<OnceLock<String>>>,
-    /// Looks for the tokens that an answer of somebody else tells.
+    /// Reads the tokens of an upstream's answer.
     tokens: Option<Watch>,
     is_written: bool,
 }
 
 impl Entry {
-    /// Begins with the head of the request.
+    /// Creates the receipt from the head of the request.
     pub(crate) fn new(app: &Arc<App>, parts: &Parts) -> Self {
         let header = |name: &str| {
             let value = parts.headers.get(name)?.to_str().ok()?;
@@ -137,7 +137,7 @@ impl Entry {
         }
     }
 
-    /// Another model is asked: what was noted of the one before does not count.
+    /// Starts over for another model: notes about the previous one do not count.
     pub(crate) fn anew(&mut self) {
         self.verdict = None;
         self.line = Line {
@@ -153,19 +153,19 @@ impl Entry {
         };
     }
 
-    /// The answer is a role's, and took these tokens.
+    /// Records the tokens of a role's answer.
     pub(super) fn used(&mut self, Used { usage, is_told }: Used) {
         self.line.input_tokens = Some(usage.input);
         self.line.output_tokens = Some(usage.output);
         self.line.usage = (!is_told).then_some(ESTIMATED);
     }
 
-    /// This much of the time was somebody else's.
+    /// Adds time that was spent elsewhere.
     pub(crate) fn waited(&mut self, since: Instant) {
         self.waited += since.elapsed();
     }
 
-    /// The answer has a head. Its body is watched to its end, and then the line is written.
+    /// Watches the body of the answer to its end, and then writes the line.
     pub(crate) fn watch<B>(mut self, response: Response<B>) -> Response<Body>
     where
         B: HttpBody<Data = Bytes> + Unpin + Send + 'static,
@@ -196,7 +196,8 @@ impl Entry {
         })
     }
 
-    /// What the answer took. A model that only an error names is not counted, because nothing was spent on it.
+    /// Returns the usage of the answer. A model that only an error names is not counted, because nothing was spent on
+    /// it.
     fn spent(&self) -> Spent<'_> {
         let line = &self.line;
         let model = line.served.as_deref().or(line.model.as_deref());
@@ -260,7 +261,7 @@ impl Entry {
     }
 }
 
-/// A request that nobody waits for any more still leaves its line.
+/// Writes the line of a request whose client has gone.
 impl Drop for Entry {
     fn drop(&mut self) {
         if self.line.status == 0 {
@@ -299,8 +300,8 @@ where
                 if let (Some(tokens), Some(data)) = (&mut self.entry.tokens, frame.data_ref()) {
                     tokens.feed(data);
                 }
-                // Before the last byte leaves, so that whoever has the answer can find its receipt. Behind trailers comes
-                // nothing, and nobody looks whether it does.
+                // Before the last byte is sent, so that a client with the answer finds its receipt. Nothing follows
+                // trailers, and the body is not polled again.
                 if self.inner.is_end_stream() || frame.is_trailers() {
                     self.entry.finish("complete");
                 }
@@ -327,7 +328,7 @@ fn microdollars(usd: f64) -> u64 {
     (usd * 1e6).round() as u64
 }
 
-/// Whether an answer can tell its tokens in a form that can be read.
+/// Returns `true` if an answer can contain its tokens in a readable form.
 fn tells_tokens(path: &str, headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let kind = text(CONTENT_TYPE).unwrap_or_default();
@@ -335,7 +336,7 @@ fn tells_tokens(path: &str, headers: &HeaderMap) -> bool {
     is_read && text(CONTENT_ENCODING).is_none() && has_model(path)
 }
 
-/// At most so much of what a client says.
+/// Cuts a client's text to its limit.
 pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(LONGEST).collect()
 }

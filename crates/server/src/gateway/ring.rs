@@ -1,4 +1,4 @@
-//! Everything that a contest in this process needs, opened once for a question.
+//! State of a contest in this process, opened once per request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::up::App;
 use upstream::contest::{self, Arena, Asking, Logs};
 use upstream::dispatch::Dispatcher;
 
-/// A question, and what a contest about it needs.
+/// A request with the state for its contest.
 pub(super) struct Ring<'a> {
     app: &'a App,
     asked: Asked<'a>,
@@ -37,7 +37,7 @@ impl<'a> Ring<'a> {
             .map_err(|error| format!("the metric cannot be used: {error}"))?;
         let logs = Logs::of(&app.workspace, &app.config);
         if let Some(step) = step {
-            // A log that cannot be written keeps nobody from an answer.
+            // A log that cannot be written does not block an answer.
             events::emit(&logs.events, &[step]).ok();
         }
         Ok(Self {
@@ -53,13 +53,13 @@ impl<'a> Ring<'a> {
         })
     }
 
-    /// Looks up how often versions were tried, which a learning contest is drawn by.
+    /// Adds the number of trials of each version, which a learning contest needs.
     pub(super) fn with_trials(mut self) -> Self {
         self.trials = runs::trials(&self.logs.runs, self.asked.role).unwrap_or_default();
         self
     }
 
-    /// The contest; `measurements` is how often a learning run asks each candidate.
+    /// Returns the arena; `measurements` is the number of calls per candidate in a learning run.
     pub(super) fn arena(&self, measurements: u64) -> Arena<'_> {
         Arena {
             dispatcher: &self.dispatcher,
@@ -70,7 +70,7 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// What is asked of `k` candidates.
+    /// Returns the request to `k` candidates.
     pub(super) fn asking(&self, k: u64, learn: bool) -> Asking<'_> {
         Asking {
             instructions: self.stage.instructions,

@@ -1,8 +1,9 @@
-//! Roles: asked for by name or played for an agent, by an adapter where the gate says so, else by the general model.
+//! Roles: requested by name or mapped to an agent, answered by an adapter if the gate decides so, else by the general
+//! model.
 //!
-//! Failing open never changes a request: the general model gets the client's own bytes with another model's name and the
-//! role's instructions beside what the client says; an agent's request goes on exactly as it came. Where the general
-//! model speaks another API, the answer and the receipt say so.
+//! Failing open never changes a request: the general model gets the client's own bytes with another model's name and
+//! the role's instructions beside the client's; an agent's request is forwarded unchanged. If the general model uses
+//! another API, the answer and the receipt state that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,19 +38,19 @@ pub(super) use self::find::{Role, all_in_catalog, find};
 pub(super) use self::play::Game;
 pub(super) use self::verified::PASS;
 
-/// The path on which tokens are counted and nothing is answered.
+/// Path that only counts tokens.
 const COUNT: &str = "/v1/messages/count_tokens";
 
-/// The reason when adapters answered and no answer passed its verifier.
+/// Reason if adapters answered and no answer passed its verifier.
 pub(super) const NOT_VERIFIED: &str = "not_verified";
 
-/// What receipts name as the model of an answer that no model gave.
+/// Model name in receipts of an answer without a model.
 pub(super) const UNSURE: &str = "unsure";
 
-/// How often an ending process looks whether dispatches are over.
+/// Interval at which an ending process checks for running dispatches.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Dispatches that are not over, whether or not somebody waits for them.
+/// Running dispatches, with or without a waiting client.
 #[derive(Debug, Default)]
 pub(super) struct Running(Arc<AtomicUsize>);
 
@@ -62,7 +63,7 @@ impl Running {
         One(Arc::clone(&self.0))
     }
 
-    /// Waits until there is none.
+    /// Waits until none is running.
     pub(super) async fn over(&self) {
         while self.0.load(Ordering::Relaxed) > 0 {
             tokio::time::sleep(LOOK).await;
@@ -76,12 +77,12 @@ impl Drop for One {
     }
 }
 
-/// What the gate and the adapter came to.
+/// Result of gate and adapter.
 #[derive(Debug)]
 enum Played {
     /// The adapter answered.
     Answered(Box<Adapters>),
-    /// The general model is to answer, for this reason.
+    /// The general model must answer, for this reason.
     General(String),
 }
 
@@ -98,12 +99,12 @@ struct Adapters {
     left_out: Vec<&'static str>,
 }
 
-/// Now, to the millisecond, as logs write it.
+/// Returns the current time in the format of logs, to the millisecond.
 pub(super) fn now() -> String {
     clock::text(clock::now_ns() / 1_000_000 * 1_000_000)
 }
 
-/// Runs something that waits for files and locks on a thread of its own, to its end even when nobody waits any more.
+/// Runs work that waits for files and locks on a separate thread, to its end even if the client has gone.
 pub(super) async fn aside<T: Send + 'static>(
     app: &Arc<App>,
     work: impl AsyncFnOnce(Arc<App>) -> Result<T, Problem> + Send + 'static,
@@ -131,11 +132,12 @@ struct Request {
     dialect: Dialect,
     body: Bytes,
     trace: String,
-    /// Whether an operator mapped an agent to the role: its tools and system text are left out, and the receipt says so.
+    /// Set if an operator mapped an agent to the role: its tools and system text are left out, and the receipt states
+    /// that.
     is_agents: bool,
 }
 
-/// Asks gate and adapter.
+/// Queries the gate and calls the adapter.
 async fn ask(app: &Arc<App>, asked: Request) -> Result<(Role, Value, Played), Problem> {
     aside(app, async move |app| {
         let role = find(&app, &asked.slug)?;
@@ -152,7 +154,7 @@ async fn ask(app: &Arc<App>, asked: Request) -> Result<(Role, Value, Played), Pr
     .await
 }
 
-/// How the role's adapters are asked; none where there are none.
+/// Returns the contract of the role's adapters; `None` without adapters.
 fn contract(app: &App, role: &Role) -> Option<Contract> {
     let registry = app.specialists.registry().ok();
     let entry = registry
@@ -174,7 +176,7 @@ async fn played(app: &Arc<App>, role: &Role, request: &Value, asked: &Request) -
         Ok(left_out) => left_out,
         Err(why) => return general(why),
     };
-    // What the adapter cannot be told is the general model's, unless an operator gave the agent to the role.
+    // Parts that the adapter cannot receive are for the general model, unless an operator mapped the agent to the role.
     let is_kept = !asked.is_agents && contract.is_some();
     if let Some(first) = left_out.first().filter(|_| is_kept) {
         return general(first);
@@ -206,7 +208,7 @@ async fn played(app: &Arc<App>, role: &Role, request: &Value, asked: &Request) -
             input,
             left_out,
         })),
-        // A version may ask for this instead of the general model.
+        // A version may request this instead of the general model.
         (Ok(answer), _) => Played::Answered(Box::new(Adapters {
             route: "refused",
             answer,
@@ -223,7 +225,7 @@ async fn played(app: &Arc<App>, role: &Role, request: &Value, asked: &Request) -
     }
 }
 
-/// Answers a request for a role. In a list of models only the last one falls back to the general model.
+/// Answers a request for a role. In a list of models, only the last one falls back to the general model.
 pub(super) async fn asked(
     app: &Arc<App>,
     whole: &Whole,
@@ -278,7 +280,7 @@ pub(super) async fn asked(
     }
 }
 
-/// Counts the tokens of a question to a role.
+/// Counts the tokens of a request to a role.
 async fn count(
     app: &Arc<App>,
     whole: &Whole,
@@ -295,7 +297,7 @@ async fn count(
     general::count_tokens(app, whole, &role, &request, entry).await
 }
 
-/// The adapter's answer in the client's format.
+/// Formats the adapter's answer for the client.
 fn answered(
     dialect: Dialect,
     request: &Value,
@@ -329,7 +331,7 @@ fn answered(
     receipt_headers(response, entry)
 }
 
-/// The role that an agent's requests are mapped to.
+/// Returns the role to which an agent's requests are mapped.
 pub(super) fn of_agent(app: &App, whole: &Whole) -> Option<String> {
     let path = whole.parts.uri.path();
     Dialect::of_path(path).filter(|_| path != COUNT)?;
@@ -342,15 +344,15 @@ pub(super) fn of_agent(app: &App, whole: &Whole) -> Option<String> {
     app.gateway.agents.get(agent).cloned()
 }
 
-/// What becomes of an agent's request.
+/// Result for an agent's request.
 pub(super) enum ForAgent {
     /// An adapter has answered.
     Answered(Response<Body>),
-    /// It goes on exactly as it came; the role and the request, where the answer can be held against a verifier.
+    /// It is forwarded unchanged; with the role and the request if the answer can be verified.
     GoesOn(Option<(Role, Value)>),
 }
 
-/// Answers for an agent where an adapter may; else the request goes on exactly as it came.
+/// Answers for an agent if an adapter may; otherwise the request is forwarded unchanged.
 pub(super) async fn for_agent(
     app: &Arc<App>,
     whole: &Whole,
@@ -380,7 +382,7 @@ pub(super) async fn for_agent(
             entry.line.route = "general";
             ForAgent::GoesOn(Some((role, request)))
         }
-        // What is wrong with the mapping is no reason to keep the agent from its work.
+        // An error in the mapping does not block the agent.
         Err(problem) => {
             entry.line.reason = Some(problem.code.to_owned());
             entry.line.route = "general";
@@ -389,7 +391,7 @@ pub(super) async fn for_agent(
     }
 }
 
-/// The answer to an agent's request that went on: held against the role's verifier, and with the reason in its headers.
+/// Verifies the answer to a forwarded request of an agent, and adds the reason to its headers.
 pub(super) async fn note_agent(
     app: &App,
     whole: &Whole,

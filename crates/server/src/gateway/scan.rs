@@ -1,7 +1,7 @@
-//! What the gateway must know of a body without changing it: where its top-level members lie, and which model it names.
+//! Scans a body without changing it: finds the positions of its top-level members, and the model that it names.
 //!
-//! One pass over the bytes with a counter for depth, no tree, no recursion; what is inside the values is the upstream's
-//! business. Edits are splices, so that every other byte stays as it was sent.
+//! One pass over the bytes with a counter for depth, no tree, no recursion; the content of values is for the upstream.
+//! Edits are splices, so that every other byte stays unchanged.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ use memchr::memchr2;
 /// A member of the top-level object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// Its key and its value.
+    /// Range of its key and its value.
     whole: Range<usize>,
     pub(crate) value: Range<usize>,
     comma_before: Option<usize>,
     comma_after: Option<usize>,
 }
 
-/// The members that matter.
+/// The relevant members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scanned {
-    /// Behind the opening brace.
+    /// Position after the opening brace.
     inside: usize,
     members: usize,
     pub(crate) model: Option<Member>,
@@ -30,11 +30,11 @@ pub(crate) struct Scanned {
     pub(crate) instructions: Option<Member>,
 }
 
-/// The body is no JSON object, as far as it was looked at: at this byte.
+/// The body is not a JSON object; with the position of the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoObject(pub(crate) usize);
 
-/// Looks through a body once.
+/// Scans a body once.
 pub(crate) fn scan(body: &[u8]) -> Result<Scanned, NoObject> {
     let mut reader = Reader { body, at: 0 };
     reader.space();
@@ -78,7 +78,7 @@ pub(crate) fn scan(body: &[u8]) -> Result<Scanned, NoObject> {
 }
 
 impl Scanned {
-    /// The last of several members of one name counts, as it does for most readers.
+    /// Records a member. The last of several with one name counts, as for most parsers.
     fn note(&mut self, body: &[u8], key: &Range<usize>, member: Member) {
         let Some(text) = body.get(key.clone()) else {
             return;
@@ -102,20 +102,20 @@ impl Scanned {
         *slot = Some(member);
     }
 
-    /// The model's name.
+    /// Returns the model's name.
     pub(crate) fn model(&self, body: &[u8]) -> Option<String> {
         let value = self.model.as_ref()?.value.clone();
         serde_json::from_slice(body.get(value)?).ok()
     }
 
-    /// The models in their order, when the body has such a list.
+    /// Returns the models in order, if the body has such a list.
     pub(crate) fn models(&self, body: &[u8]) -> Option<Vec<String>> {
         let value = self.models.as_ref()?.value.clone();
         serde_json::from_slice(body.get(value)?).ok()
     }
 }
 
-/// Changes to a body, each in its own place.
+/// Changes to a body, at different positions.
 #[derive(Debug)]
 pub(crate) struct Edits<'a> {
     body: &'a [u8],
@@ -136,7 +136,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// Another model.
+    /// Replaces the model.
     pub(crate) fn model(&mut self, name: &str) {
         match &self.scanned.model {
             Some(member) => self.splices.push((member.value.clone(), quoted(name))),
@@ -144,7 +144,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// Without the list of models, which is the gateway's and unknown to upstreams.
+    /// Removes the list of models, which is for the gateway and unknown to upstreams.
     pub(crate) fn drop_models(&mut self) {
         let Some(member) = &self.scanned.models else {
             return;
@@ -158,7 +158,7 @@ impl<'a> Edits<'a> {
         self.splices.push((gone, String::new()));
     }
 
-    /// A role's instructions beside what the client says itself; its own blocks keep their places.
+    /// Adds a role's instructions beside the client's; the client's blocks keep their positions.
     pub(crate) fn system_block(&mut self, instructions: &str) {
         let block = format!(r#"{{"type":"text","text":{}}}"#, quoted(instructions));
         let Some(member) = &self.scanned.system else {
@@ -182,7 +182,7 @@ impl<'a> Edits<'a> {
                 let both = format!(r#"[{{"type":"text","text":{own}}},{block}]"#);
                 self.splices.push((member.value.clone(), both));
             }
-            // `null` says nothing, and anything else is for the upstream to refuse.
+            // `null` means none, and any other value is for the upstream to refuse.
             b"null" => self
                 .splices
                 .push((member.value.clone(), quoted(instructions))),
@@ -190,7 +190,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// A role's instructions before the client's own, as the responses API has them.
+    /// Adds a role's instructions before the client's own, in the responses API.
     pub(crate) fn instructions(&mut self, instructions: &str) {
         let Some(member) = &self.scanned.instructions else {
             let text = format!("\"instructions\":{}", quoted(instructions));
@@ -203,13 +203,13 @@ impl<'a> Edits<'a> {
             Some(own) => format!("{instructions}\n\n{own}"),
             None => instructions.to_owned(),
         };
-        // What is neither text nor `null` is for the upstream to refuse.
+        // A value that is neither a string nor `null` is for the upstream to refuse.
         if matches!(value, [b'"', ..] | b"null") {
             self.splices.push((member.value.clone(), quoted(&both)));
         }
     }
 
-    /// A role's instructions before the client's own messages.
+    /// Adds a role's instructions before the client's own messages.
     pub(crate) fn system_message(&mut self, instructions: &str) {
         let Some(member) = &self.scanned.messages else {
             return;
@@ -230,7 +230,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// The body with all changes.
+    /// Returns the body with all changes.
     pub(crate) fn done(mut self) -> Vec<u8> {
         if !self.first.is_empty() {
             let mut text = self.first.join(",");
@@ -282,7 +282,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A string with its quotes.
+    /// Skips a string with its quotes.
     fn string(&mut self) -> Result<Range<usize>, NoObject> {
         let start = self.at;
         self.expect(b'"')?;

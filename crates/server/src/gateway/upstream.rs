@@ -1,4 +1,4 @@
-//! Where models lie: addresses, patterns of names, and keys, as `[[gateway.upstream]]` has them.
+//! Upstreams: addresses, patterns of model names, and keys, from `[[gateway.upstream]]`.
 
 use std::fmt;
 
@@ -10,28 +10,28 @@ use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use upstream::exchange;
 use upstream::web_address::WebAddress;
 
-/// One upstream, ready to be asked.
+/// One upstream, ready for requests.
 #[derive(Debug)]
 pub struct Upstream {
-    /// How receipts call it.
+    /// Name in receipts.
     pub name: String,
-    /// Whose API it speaks.
+    /// Its API.
     pub kind: Protocol,
-    /// `https://host:port`.
+    /// Its origin, such as `https://host:port`.
     origin: String,
-    /// The path of its address, without a slash at the end.
+    /// Path of its address, without a slash at the end.
     prefix: String,
     models: Vec<String>,
     key: Key,
 }
 
-/// Whose credentials are sent.
+/// Credentials for requests.
 enum Key {
     /// The client's.
     Client,
     /// Ours.
     Own(HeaderName, HeaderValue),
-    /// Ours would be, and the variable of this name is not set.
+    /// Ours, but the variable with this name is not set.
     Missing(String),
 }
 
@@ -75,25 +75,25 @@ impl Upstream {
         })
     }
 
-    /// Whether it has this model.
+    /// Returns `true` if it has this model.
     #[must_use]
     pub fn has(&self, model: &str) -> bool {
         self.models.iter().any(|pattern| fits(pattern, model))
     }
 
-    /// Models that are named in full.
+    /// Returns the models with complete names.
     pub fn named_models(&self) -> impl Iterator<Item = &str> {
         let named = self.models.iter().filter(|name| !name.contains(['*', '?']));
         named.map(String::as_str)
     }
 
-    /// Whether it is reached over TLS.
+    /// Returns `true` if it is reached over TLS.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.origin.starts_with("https:")
     }
 
-    /// Its address for a path with its query, exactly as it was received. A `/v1` is not doubled.
+    /// Returns its address for a received path and query, unchanged. A `/v1` is not doubled.
     pub fn uri(&self, path_and_query: &str) -> Result<Uri, hyper::http::uri::InvalidUri> {
         let has_version = path_and_query
             .strip_prefix("/v1")
@@ -105,7 +105,7 @@ impl Upstream {
         format!("{}{prefix}{path_and_query}", self.origin).parse()
     }
 
-    /// Puts our key in the place of the client's, where there is one.
+    /// Replaces the client's key by ours, if there is one.
     pub fn sign(&self, headers: &mut HeaderMap) -> Result<(), String> {
         match &self.key {
             Key::Client => Ok(()),
@@ -119,7 +119,7 @@ impl Upstream {
         }
     }
 
-    /// The variable that should hold the key, and does not.
+    /// Returns the variable of a missing key.
     #[must_use]
     pub fn missing_key(&self) -> Option<&str> {
         match &self.key {
@@ -145,10 +145,10 @@ fn key(kind: Protocol, variable: &str) -> Key {
     }
 }
 
-/// Whether a name fits a pattern, in which `*` is any text and `?` one character.
+/// Returns `true` if a name matches a pattern, in which `*` is any text and `?` one character.
 fn fits(pattern: &str, name: &str) -> bool {
     let (mut pattern, mut name) = (pattern.chars(), name.chars());
-    // Behind the last `*`, and where the text that it stands for ends for now.
+    // Position after the last `*`, and the current end of the text that it matches.
     let mut star = None;
     loop {
         let (mut wanted, mut given) = (pattern.clone(), name.clone());
@@ -166,7 +166,7 @@ fn fits(pattern: &str, name: &str) -> bool {
             (pattern, name) = (wanted, given);
             continue;
         }
-        // The last `*` takes one character more, as long as there is one.
+        // The last `*` matches one more character, as long as there is one.
         let Some((behind, end)) = &mut star else {
             return false;
         };

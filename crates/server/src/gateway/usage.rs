@@ -1,14 +1,14 @@
-//! The tokens that an answer tells on its way to the client, whole or streamed: its beginning and its end are kept and
-//! looked through once it is over. The bytes pass as they are.
+//! Reads the tokens of an answer on its way to the client, whole or streamed: its beginning and its end are kept and
+//! searched at the end. The bytes are not changed.
 
 use memchr::memmem;
 use serde_json::Value;
 use specialist::contract::MAX_TOKENS;
 
-/// Where a stream of messages tells the tokens of its input.
+/// Length of the beginning, where a stream of messages reports its input tokens.
 const HEAD: usize = 4 * 1024;
 
-/// Where everything else is told.
+/// Length of the end, where everything else is reported.
 const TAIL: usize = 16 * 1024;
 
 const KEY: &[u8] = b"\"usage\"";
@@ -21,7 +21,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     pub(super) fn feed(&mut self, data: &[u8]) {
         let room = HEAD.saturating_sub(self.head.len()).min(data.len());
         self.head
@@ -29,7 +29,7 @@ impl Watch {
         let end = data
             .get(data.len().saturating_sub(TAIL)..)
             .unwrap_or_default();
-        // Twice the room, so that not every small piece moves the rest.
+        // Twice the length, so that not every small piece moves the rest.
         if self.tail.len() + end.len() > 2 * TAIL {
             let surplus = self
                 .tail
@@ -40,7 +40,7 @@ impl Watch {
         self.tail.extend_from_slice(end);
     }
 
-    /// Input and output tokens, as far as they were told.
+    /// Returns the input and output tokens, if reported.
     pub(super) fn found(&self) -> (Option<u64>, Option<u64>) {
         let last = memmem::rfind_iter(&self.tail, KEY).find_map(|at| object(&self.tail, at));
         let first = memmem::find_iter(&self.head, KEY).find_map(|at| object(&self.head, at));
@@ -57,7 +57,7 @@ impl Watch {
     }
 }
 
-/// The object that stands behind a key, when it is there as a whole.
+/// Returns the object after a key, if it is complete.
 fn object(bytes: &[u8], at: usize) -> Option<Value> {
     let rest = bytes.get(at + KEY.len()..)?.trim_ascii_start();
     let rest = rest.strip_prefix(b":")?;

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::prices::Usage;
 use serde_json::Value;
 
-/// Returns the tokens of an answer by its own account. Bytes that are not understood count for nothing.
+/// Returns the tokens that an answer reports. Unparsable bytes count for nothing.
 pub(super) fn usage(body: &[u8]) -> Usage {
     let places = ["/usage", "/message/usage", "/response/usage"];
     let told = |value: Value| {
         let found = places.iter().filter_map(|place| value.pointer(place));
-        // A stream repeats its sums as they grow.
+        // A stream repeats its growing sums.
         found.map(tokens).fold(Usage::default(), Usage::grown)
     };
     if let Ok(value) = serde_json::from_slice::<Value>(body) {
@@ -22,8 +22,8 @@ pub(super) fn usage(body: &[u8]) -> Usage {
     events.map(told).fold(Usage::default(), Usage::grown)
 }
 
-/// Returns the tool calls of a conversation that have a result, by id, with their tools. A call that the agent itself
-/// marks as failed did not run.
+/// Returns the tool calls of a conversation that have a result, by id, with their tools. A call that the agent marks as
+/// failed did not run.
 pub(super) fn calls(request: &Value) -> BTreeMap<String, String> {
     let list = |place: &str| {
         request
@@ -57,7 +57,7 @@ pub(super) fn calls(request: &Value) -> BTreeMap<String, String> {
     made.filter(|(id, _)| results.contains(id)).collect()
 }
 
-/// Anthropic counts cached tokens beside the input, OpenAI within it.
+/// Parses tokens. Anthropic counts cached tokens beside the input, OpenAI within it.
 fn tokens(usage: &Value) -> Usage {
     let number = |place: &str| usage.pointer(place).and_then(Value::as_u64).unwrap_or(0);
     let within = number("/prompt_tokens_details/cached_tokens")

@@ -9,12 +9,12 @@ use base::environment;
 
 use super::*;
 
-/// A variable that every machine has; its value stands for a key.
+/// A variable that exists on every machine; its value stands for a key.
 const KEY: &str = "HOME";
 const ANSWER: &str =
     r#"{"content":[{"type":"text","text":"t1"}],"usage":{"input_tokens":9,"output_tokens":5}}"#;
 
-/// A model that answers every request in the same way; returns its address.
+/// Starts a model that answers every request alike; returns its address.
 fn model(status: &'static str, body: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -27,7 +27,7 @@ fn model(status: &'static str, body: &'static str) -> String {
                 asked.extend_from_slice(&part[..count]);
             }
             let text = String::from_utf8_lossy(&asked).to_ascii_lowercase();
-            // The user's key takes the place of the one in the box.
+            // The user's key replaces the one in the box.
             let key = environment::secret(KEY).unwrap();
             let key = key.reveal().to_str().unwrap().to_ascii_lowercase();
             let is_signed = text.contains(&format!("x-api-key: {key}"));

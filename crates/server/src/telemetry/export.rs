@@ -1,4 +1,4 @@
-//! The queue of spans and its way to the collector: OTLP over HTTP with protobuf, by our own HTTP client.
+//! The queue of spans and its export to the collector: OTLP over HTTP with protobuf, by our own HTTP client.
 
 use std::fmt;
 use std::future::Future;
@@ -27,15 +27,15 @@ use upstream::web_address::WebAddress;
 use web::metrics::Metrics;
 use web::news::News;
 
-/// Spans that may wait.
+/// Most spans that wait.
 const MAX_WAITING: usize = 4096;
 /// Spans that are sent at once.
 const MAX_BATCH: usize = 512;
-/// How long the first span of a batch waits for others.
+/// Time that the first span of a batch waits for others.
 const GATHER: Duration = Duration::from_millis(500);
-/// How long one try to send may take.
+/// Longest time of one attempt to send.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the end of the process waits for what is left.
+/// Time that the end of the process waits for the remaining spans.
 const LAST: Duration = Duration::from_secs(1);
 /// Longest answer of a collector that is read.
 const MAX_ANSWER: usize = 1024 * 1024;
@@ -43,11 +43,11 @@ const PATH: &str = "/v1/traces";
 
 enum Item {
     Span(Box<SpanData>),
-    /// Everything before it was sent, or could not be.
+    /// Marks that everything before it was sent, or failed.
     Flush(oneshot::Sender<()>),
 }
 
-/// The near end of the queue.
+/// Sender of the queue.
 #[derive(Clone)]
 struct Queue {
     items: Sender<Item>,
@@ -62,10 +62,10 @@ impl Queue {
     }
 }
 
-/// Where spans go.
+/// Exporter of spans.
 pub(crate) struct Spans {
     queue: Queue,
-    /// Until the process serves.
+    /// Present until the process serves.
     waiting: Mutex<Option<(SpanExporter, Receiver<Item>)>>,
     content: bool,
 }
@@ -104,7 +104,7 @@ impl Spans {
         })
     }
 
-    /// Starts to send, on the runtime of the caller.
+    /// Starts sending, on the caller's runtime.
     pub(crate) fn start(&self) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((exporter, waiting)) = waiting.take() {
@@ -112,7 +112,7 @@ impl Spans {
         }
     }
 
-    /// Waits a moment until what is left was sent.
+    /// Waits briefly until the remaining spans are sent.
     pub(crate) async fn flush(&self) {
         let (told, done) = oneshot::channel();
         let flushed = async {
@@ -123,7 +123,7 @@ impl Spans {
         tokio::time::timeout(LAST, flushed).await.ok();
     }
 
-    /// Makes spans of what is new.
+    /// Returns a receiver of news that creates spans.
     pub(crate) fn listener(&self) -> impl Fn(&News) + Send + Sync + 'static {
         let (queue, content) = (self.queue.clone(), self.content);
         move |news| {
@@ -136,7 +136,7 @@ impl Spans {
         }
     }
 
-    /// Makes a span of an answer of the gateway.
+    /// Creates a span of an answer of the gateway.
     pub(crate) fn answered(&self, line: &Line, microdollars: Option<u64>) {
         self.queue.put(span::answer(line, microdollars));
     }
@@ -169,7 +169,7 @@ async fn send(exporter: SpanExporter, mut waiting: Receiver<Item>, metrics: Arc<
     }
 }
 
-/// Our own HTTP client as the exporter wants one.
+/// Our own HTTP client with the exporter's interface.
 #[derive(Debug)]
 struct Collector(Connections<Full<Bytes>>);
 

@@ -1,7 +1,7 @@
-//! What becomes a span, by the names of OpenTelemetry's conventions for generative AI.
+//! Creates spans, named by OpenTelemetry's conventions for generative AI.
 //!
-//! A session is one trace: its span and those of its tool calls and of the answers that it got share the trace's id,
-//! which comes from the session's id, so that they meet although different processes wrote them down.
+//! A session is one trace: its span and those of its tool calls and answers share the trace's id, which is derived from
+//! the session's id, so that they belong together although different processes record them.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
@@ -16,7 +16,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use crate::gateway::receipt::Line;
 use index::rows::{Decision, Session};
 
-/// The version of the conventions by which attributes are named.
+/// The version of the conventions.
 pub(super) const SCHEMA: &str = "https://opentelemetry.io/schemas/1.37.0";
 
 pub(super) fn scope() -> InstrumentationScope {
@@ -26,7 +26,7 @@ pub(super) fn scope() -> InstrumentationScope {
         .build()
 }
 
-/// Where a span stands: its trace, its own id, and the one above it.
+/// Ids of a span: its trace, its own, and its parent.
 struct Place {
     trace: TraceId,
     own: SpanId,
@@ -42,7 +42,7 @@ impl Place {
         }
     }
 
-    /// Below the session, where there is one; else a trace of its own.
+    /// Returns ids below the session, if there is one; else of a new trace.
     fn below(session: Option<&str>, name: &str) -> Self {
         let own = SpanId::from_bytes(head(&format!("span {name}")));
         match session {
@@ -63,7 +63,7 @@ impl Place {
     }
 }
 
-/// The first bytes of a text's digest.
+/// Returns the first bytes of a text's digest.
 fn head<const N: usize>(text: &str) -> [u8; N] {
     let digest = base::digest(text.as_bytes());
     digest.first_chunk().copied().unwrap_or([1; N])
@@ -102,7 +102,7 @@ fn span(
     }
 }
 
-/// Attributes, of which those without a value are left out.
+/// Attributes; those without a value are left out.
 #[derive(Default)]
 struct Attributes(Vec<KeyValue>);
 
@@ -135,7 +135,7 @@ impl Attributes {
     }
 }
 
-/// A tool call and its verdict; with the call's arguments if `content` says so.
+/// Creates the span of a tool call and its verdict; with the call's arguments if `content` is set.
 pub(super) fn decision(decision: &Decision, content: bool) -> SpanData {
     let end = clock::parse_day_or_moment(&decision.time).unwrap_or_default();
     let took = decision.decided_us.cast_unsigned().saturating_mul(1000);
@@ -166,7 +166,7 @@ pub(super) fn decision(decision: &Decision, content: bool) -> SpanData {
     span
 }
 
-/// A session that ended.
+/// Creates the span of an ended session.
 pub(super) fn session(session: &Session) -> SpanData {
     let time = |text: &str| clock::parse_day_or_moment(text).unwrap_or_default();
     let attributes = Attributes::default()
@@ -188,7 +188,7 @@ pub(super) fn session(session: &Session) -> SpanData {
     )
 }
 
-/// An answer of the gateway.
+/// Creates the span of an answer of the gateway.
 pub(super) fn answer(line: &Line, microdollars: Option<u64>) -> SpanData {
     let end = clock::now_ns();
     let took = Duration::try_from_secs_f64(line.ms / 1e3).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a program without the feature `otlp` has: no spans, and an error for the setting that asks for them.
+//! Replacement without the feature `otlp`: no spans, and an error for the setting.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::up::UpError;
 use web::metrics::Metrics;
 use web::news::News;
 
-/// There is none.
+/// Has no values.
 #[derive(Debug)]
 pub(crate) enum Spans {}
 

@@ -1,5 +1,5 @@
-//! Connections that wait for a request. When every place is taken, the oldest of them is closed, so that clients which send
-//! nothing shut out nobody.
+//! Connections that wait for a request. If all slots are taken, the oldest of them is closed, so that clients which
+//! send nothing do not block others.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use hyper::Response;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::sync::Notify;
 
-/// All idle connections, the oldest first.
+/// All idle connections, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
     waiting: Mutex<(u64, BTreeMap<u64, Arc<Notify>>)>,
@@ -20,7 +20,7 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// A connection that has just been accepted.
+    /// Adds a connection that has just been accepted.
     pub(super) fn accept(self: &Arc<Self>) -> Arc<Connection> {
         let connection = Arc::new(Connection {
             all: Arc::clone(self),
@@ -51,18 +51,18 @@ impl Idle {
 #[derive(Debug)]
 pub(super) struct Connection {
     all: Arc<Idle>,
-    /// Its place among the idle ones.
+    /// Its key among the idle ones.
     place: Mutex<Option<u64>>,
     close: Arc<Notify>,
 }
 
 impl Connection {
-    /// Resolves when it has to make room.
+    /// Resolves when it has to be closed for another one.
     pub(super) async fn closed(&self) {
         self.close.notified().await;
     }
 
-    /// It waits for a request.
+    /// Marks it as waiting for a request.
     fn rest(&self) {
         let mut waiting = self
             .all
@@ -77,7 +77,7 @@ impl Connection {
         self.all.added.notify_one();
     }
 
-    /// A request has come.
+    /// Marks it as busy with a request.
     pub(super) fn work(&self) {
         let place = self
             .place
@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// Works until the body of this answer has left or is given up.
+    /// Keeps it busy until the body of this response is sent or dropped.
     pub(super) fn answer(self: Arc<Self>, response: Response<Body>) -> Response<Body> {
         response.map(|inner| {
             Body::new(Answer {
@@ -105,14 +105,14 @@ impl Connection {
     }
 }
 
-/// It is no longer there.
+/// Removes it.
 impl Drop for Connection {
     fn drop(&mut self) {
         self.work();
     }
 }
 
-/// Lets the connection rest again when it is dropped.
+/// Marks the connection as idle again when it is dropped.
 #[derive(Debug)]
 struct Until(Arc<Connection>);
 
@@ -122,7 +122,7 @@ impl Drop for Until {
     }
 }
 
-/// A body that is passed on as it is.
+/// A body that is forwarded unchanged.
 #[derive(Debug)]
 struct Answer {
     inner: Body,

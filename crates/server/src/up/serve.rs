@@ -1,4 +1,5 @@
-//! Listening, one task a connection, and stopping: idle connections at once, running answers within a few seconds.
+//! Listens, with one task per connection, and stops: idle connections immediately, running answers within a few
+//! seconds.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -34,19 +35,19 @@ use web::gate_tokens::Gate;
 use web::login::waits::Client;
 use web::problem::{Shape, dated};
 
-/// How long running answers may take once the process was asked to end.
+/// Time for running answers after the process is asked to end.
 const GRACE: Duration = Duration::from_millis(4500);
 
-/// How long work in the background may take to write down that it was broken off.
+/// Time for background work to record that it was aborted.
 const CUT: Duration = Duration::from_millis(100);
 
-/// When the process is gone, counted from the moment at which it was asked.
+/// Time until the process ends, from the request to end.
 const LAST: Duration = Duration::from_millis(4900);
 
-/// Pause after a connection could not be accepted, as when the process has no descriptor left.
+/// Pause after a failed accept, for example without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Runs the process until a signal ends it. `ready` hears the address once requests are answered.
+/// Runs the process until a signal ends it. `ready` is called with the address once requests are answered.
 pub fn run(
     app: App,
     listen: SocketAddr,
@@ -74,7 +75,7 @@ pub fn run(
         serve(&app, listener, stop).await;
         Ok(())
     });
-    // What still runs has had its time; its receipts are written when it is dropped.
+    // Work that still runs has exceeded its time; its receipts are written when it is dropped.
     runtime.shutdown_timeout(Duration::from_millis(200));
     if let Some(since) = asked_to_end {
         seal(app, LAST.saturating_sub(since.elapsed()));
@@ -82,7 +83,7 @@ pub fn run(
     ended
 }
 
-/// Seals the sessions that are over, as far as the time allows; what is left is sealed at the next start of an agent.
+/// Seals finished sessions, as far as the time allows; the rest is sealed at the next start of an agent.
 fn seal(app: Arc<App>, time: Duration) {
     let (done, is_done) = mpsc::channel();
     let sealing = std::thread::Builder::new().spawn(move || {
@@ -91,7 +92,7 @@ fn seal(app: Arc<App>, time: Duration) {
             config: &app.config,
             store: &app.store,
         };
-        // Whatever cannot be sealed now is tried again later.
+        // A failed seal is tried again later.
         sealer.seal_all(|_, _| {}).ok();
         for desk in &app.others {
             let sealer = Sealer {
@@ -112,7 +113,7 @@ fn seal(app: Arc<App>, time: Duration) {
 fn stop() -> std::io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    // A terminal that is closed ends it as well, unless it was started to stay.
+    // Closing the terminal ends it as well, unless it was started to outlive it.
     let mut hangup = match outlives_its_terminal() {
         true => None,
         false => Some(signal(SignalKind::hangup())?),
@@ -132,7 +133,7 @@ fn stop() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Answers until `stop`, then lets running answers end.
+/// Serves until `stop`, then lets running answers end.
 pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
     let most = usize::try_from(app.config.gateway.max_connections.get()).unwrap_or(usize::MAX);
     let places = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
@@ -161,7 +162,7 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
             biased;
             () = &mut stop => break,
             place = Arc::clone(&places).acquire_owned() => place,
-            // Only when every place is taken. One is closed, and its place waited for before another is.
+            // Only if all slots are taken. One connection is closed, and its slot awaited before the next.
             () = idle.close_oldest() => tokio::select! {
                 () = &mut stop => break,
                 place = Arc::clone(&places).acquire_owned() => place,
@@ -204,14 +205,14 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
     for desk in app.desks() {
         desk.close();
     }
-    // Whoever is not done by then is cut off.
+    // Answers that are not done by then are aborted.
     let over = async {
         graceful.shutdown().await;
         app.gateway.quiet().await;
     };
     if tokio::time::timeout(GRACE, over).await.is_err() {
         app.gateway.ends();
-        // What was broken off in the background says so.
+        // Aborted background work records that.
         tokio::time::timeout(CUT, app.gateway.quiet()).await.ok();
     }
     if let Some(spans) = &app.spans {
@@ -219,14 +220,14 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
     }
 }
 
-/// Tells the login code on this machine, where the process has a socket for that.
+/// Serves the login code on this machine, if the process has a socket for that.
 fn serve_door(app: &App) -> Option<JoinHandle<()>> {
     let mut door = app.door.lock().unwrap_or_else(PoisonError::into_inner);
     let (door, desk) = (door.take()?, app.desk.clone()?);
     Some(tokio::spawn(door.serve(desk)))
 }
 
-/// What one connection is served with.
+/// State of one served connection.
 struct Served {
     app: Arc<App>,
     router: Router,
@@ -237,7 +238,7 @@ struct Served {
 
 impl Served {
     async fn connection(self, stream: TcpStream) {
-        // Small chunks of a stream must not wait for one another.
+        // Small chunks of a stream must not wait for each other.
         stream.set_nodelay(true).ok();
         let Some(tls) = &self.app.tls else {
             return self.speak(stream).await;
@@ -271,10 +272,10 @@ impl Served {
             .timer(TokioTimer::new())
             .header_read_timeout(header_timeout)
             .preserve_header_case(true)
-            // What an upstream did not say is not said for it.
+            // Headers that an upstream did not send are not added.
             .auto_date_header(false)
             .serve_connection(TokioIo::new(stream), service);
-        // A client that goes away in the middle is no event.
+        // A client that disconnects is not an error.
         watcher.watch(connection).await.ok();
     }
 }

@@ -18,10 +18,10 @@ use super::UpError;
 
 /// Longest file that is read.
 const MAX_FILE: u64 = 1024 * 1024;
-/// How often the files are looked at, at most.
+/// Shortest time between two checks of the files.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What tells one content of a file from the next without reading it.
+/// Mark of a file's content that is compared without reading it.
 type Stamp = [(u64, u64, i64, i64); 2];
 
 /// A certificate chain with its key.
@@ -64,8 +64,8 @@ impl Tls {
         })
     }
 
-    /// The acceptor for a new connection. Files that changed are read again; while they cannot be used (a renewal
-    /// writes one after the other), the last good ones stay.
+    /// Returns the acceptor for a new connection. Changed files are read again; while they are unusable (a renewal
+    /// writes one after the other), the last valid ones stay.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.looked.elapsed() >= EVERY {

@@ -1,4 +1,5 @@
-//! The token that others must bring: from a variable that the settings name, else from a file that is made when needed.
+//! The required token of other machines: from a variable that the settings name, else from a file that is created if
+//! needed.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,12 +14,11 @@ use super::{MIN_TOKEN, UpError, named_secret};
 /// Longest file that is read.
 const MAX_FILE: u64 = 4096;
 
-/// Where it lies.
 pub(super) fn path(workspace: &Workspace) -> PathBuf {
     workspace.keys_dir().join("gateway.token")
 }
 
-/// The token that requests must bring; `None` on a loopback address for which none was set.
+/// Returns the required token of requests; `None` on a loopback address without a set one.
 pub(super) fn find(
     workspace: &Workspace,
     set: &Gateway,

@@ -1,4 +1,4 @@
-//! What can be changed, by whom, and what of it stays on disk.
+//! Changes through the API, their authorisation, and their effects on disk.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn version(id: &str, level: &str) -> Value {
     })
 }
 
-/// One role, `v1` active, `v2` certified, `v0` not.
+/// Writes one role: `v1` active, `v2` certified, `v0` not.
 pub(crate) fn registry(root: &Path) {
     let registry = json!({
         "schema": "roleos-specialist-registry/v1",
@@ -35,7 +35,7 @@ pub(crate) fn write(root: &Path, name: &str, text: &str) {
     base::files::write(&path, text.as_bytes(), base::files::Privacy::Shared).unwrap();
 }
 
-/// The catalog that ships.
+/// Copies the shipped catalog.
 pub(crate) fn catalog(root: &Path) {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog");
     for name in [
@@ -95,7 +95,7 @@ async fn an_operator_promotes_halts_clears_and_rolls_back() {
     let (status, body) = change("promote", json!({ "version": "v9", "reason": "hope" })).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     is_error(&body, "unknown_version");
-    // Without an audit nothing is earned, and nothing raised; the attempt is on record.
+    // Without an audit, nothing is earned or raised; the attempt is recorded.
     let (status, body) = change("certify", json!({ "version": "v0", "reason": "try" })).await;
     assert_eq!(
         (status, &body["raised"], &body["earned"]),
@@ -110,7 +110,7 @@ async fn an_operator_promotes_halts_clears_and_rolls_back() {
         .map(|one| one["kind"].as_str().unwrap())
         .collect();
     kinds.sort_unstable();
-    // A clearing stands in both logs.
+    // A clearing is recorded in both logs.
     assert_eq!(
         kinds,
         [
@@ -234,7 +234,7 @@ async fn roles_are_browsed_imported_and_updated() {
     is_error(&body, "not_installed");
 }
 
-/// Refuses an act; gives its id.
+/// Records a refused act; returns its id.
 pub(crate) fn refused(root: &Path) -> String {
     let workspace = Workspace::at(root).unwrap();
     let act = Act {

@@ -1,4 +1,4 @@
-//! The committed OpenAPI document is the one that is served, and the server keeps to it under fire.
+//! The committed OpenAPI document is the one that is served, and the server conforms to it under load.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -30,7 +30,7 @@ async fn the_committed_document_is_served() {
     assert!(same, "run `cargo xtask codegen`");
 }
 
-/// A workspace in which most calls find something; gives the id of an act that waits for approval.
+/// Prepares a workspace in which most calls find something; returns the id of an act that waits for approval.
 fn furnish(root: &Path) -> String {
     registry(root);
     catalog(root);
@@ -47,7 +47,7 @@ fn furnish(root: &Path) -> String {
     refused(root)
 }
 
-/// Names that exist, so that requests get past the question whether they do.
+/// Returns existing names, so that requests pass the check of existence.
 fn known_names(act: &str) -> String {
     let task = "01".repeat(16);
     format!(
@@ -64,8 +64,8 @@ fn known_names(act: &str) -> String {
     )
 }
 
-/// Schemathesis makes thousands of requests out of the document, with a login: no answer may be a server's error, and
-/// none may be one that the document does not name. Once with any names, once with names that exist.
+/// Schemathesis generates thousands of requests from the document, with a login: no answer may be a server error or
+/// undocumented. Once with any names, once with existing names.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs schemathesis; `cargo xtask test` installs and runs it"]
 async fn schemathesis_finds_no_server_error_and_nothing_undocumented() {

@@ -1,4 +1,4 @@
-//! What can be read: lists, single things, sums, proofs, the stream.
+//! Read access: lists, single entries, statistics, proofs, the stream.
 
 use futures_util::StreamExt as _;
 use reqwest::{Method, StatusCode};
@@ -7,7 +7,7 @@ use witness::wire::Outcome;
 
 use crate::place::{Place, eventually, is_error, seal};
 
-/// A journal's line for one call.
+/// Returns a journal's line for one call.
 pub(crate) fn call(seq: u64, verdict: &str) -> String {
     let line = json!({
         "seq": seq, "prev": "", "time_ns": 1_767_225_600_000_000_000_u64 + seq, "agent": "claude", "calls": seq + 1,
@@ -74,7 +74,7 @@ async fn one_bundle_is_read_from_its_file_and_checked_again() {
     );
     let replay = place.ok("/api/witness/0505/replay").await;
     assert_eq!(replay["contents"]["spec"], "task 5");
-    // The view still says valid; the file says otherwise.
+    // The view still reports it as valid, but the file is not.
     let file = shown["file"].as_str().unwrap();
     let path = place.root().join(".role-os/witness").join(file);
     let mut bytes = std::fs::read(&path).unwrap();
@@ -254,7 +254,7 @@ async fn verdicts_are_listed_and_new_ones_arrive_on_the_stream() {
     let mut stream = stream.bytes_stream();
     add(&journal, &call(1, "deny"));
     let mut text = String::new();
-    // That something has changed may be told before.
+    // The event about a change may come before.
     while !text.contains("event: verdict") || !text.ends_with("\n\n") {
         let chunk = tokio::time::timeout(std::time::Duration::from_secs(30), stream.next()).await;
         text.push_str(&String::from_utf8_lossy(&chunk.unwrap().unwrap().unwrap()));

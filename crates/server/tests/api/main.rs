@@ -1,4 +1,4 @@
-//! The API over a real socket: what it answers, what it refuses, and that nothing is half done.
+//! The API over a real socket: responses, refusals, and no partial changes.
 
 #![expect(
     clippy::unwrap_used,

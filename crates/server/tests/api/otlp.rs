@@ -17,7 +17,7 @@ use reqwest::Method;
 use crate::lists::{add, call};
 use crate::place::Place;
 
-/// A collector that hands out the path and every request, decoded.
+/// Starts a collector; returns its address and the decoded requests with their paths.
 fn collector() -> (String, Receiver<(String, ExportTraceServiceRequest)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -60,7 +60,7 @@ fn received(stream: &std::net::TcpStream) -> (String, Vec<u8>) {
     (has("post ").unwrap(), body)
 }
 
-/// Answers every model with the same.
+/// Starts an upstream that answers every request alike.
 fn upstream() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -93,7 +93,7 @@ fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Waits for so many spans; checks what all of them share.
+/// Waits for a number of spans; checks their common fields.
 fn spans(heard: &Receiver<(String, ExportTraceServiceRequest)>, count: usize) -> Vec<Span> {
     let mut found = Vec::new();
     while found.len() < count {

@@ -1,4 +1,4 @@
-//! The pages over a real socket, as a browser without a script meets them.
+//! The pages over a real socket, as a browser without scripts sees them.
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -74,7 +74,7 @@ fn furnish(root: &std::path::Path) {
     write(root, ".role-os/gateway.jsonl", &requests);
 }
 
-/// A line of the gateway's log: every tenth is an error, each slower than the one before.
+/// Returns a line of the gateway's log: every tenth is an error, each slower than the one before.
 fn request(number: u32) -> String {
     let model = if number == 0 { "large" } else { "small" };
     let line = json!({
@@ -150,14 +150,13 @@ async fn every_page_is_whole_light_and_closed_to_others() {
             assert!(text.trim_end().ends_with("</html>"), "{path}");
             assert_eq!(text.matches("<main").count(), 1, "{path}");
             assert_eq!(text.matches("<h1").count(), 1, "{path}");
-            // No request leaves the address, no script stands in the page, and a page weighs little.
+            // No request leaves the address, the page contains no script, and it is small.
             for foreign in ["http://", "https://", "onclick", "<script>"] {
                 let found = text.replace("http://127.0.0.1", "").contains(foreign);
                 assert!(!found, "{path}: {foreign}");
             }
             assert!(text.len() + assets < 200_000, "{path}: {}", text.len());
-            // Only who is logged in sees forms that change something.
-            // The check of a digest is a form that changes nothing.
+            // Only logged-in persons see forms that make changes. The check of a digest is a form without changes.
             if cookie.is_none() && path != "/login" {
                 let text = text.replace("method=\"post\" action=\"/ledger", "");
                 assert!(!text.contains("method=\"post\""), "{path}");
@@ -415,7 +414,7 @@ async fn an_unknown_address_is_a_page_for_people_and_json_for_programs() {
     assert_eq!(response.headers()["content-type"], "application/json");
 }
 
-/// The rows of a page's table `rows`, as text without tags.
+/// Returns the rows of a table in a page, as text without tags.
 fn rows(text: &str, id: &str) -> Vec<String> {
     let table = text.split(&format!("id=\"{id}\"")).nth(1).unwrap();
     let table = table.split("</table>").next().unwrap();
@@ -441,7 +440,7 @@ async fn lists_are_filtered_searched_ranged_and_sorted_by_their_address() {
     })
     .await;
     place.settled().await;
-    // Address, table, how many rows, and the beginning or a part of the first.
+    // Address, table, number of rows, and the beginning or a part of the first.
     let cases = [
         ("/tasks", "rows", 3, "task 3"),
         ("/tasks?outcome=solved&outcome=failed", "rows", 2, "task 2"),
@@ -688,7 +687,7 @@ async fn a_pasted_digest_or_id_leads_to_its_page() {
         let location = response.headers()["location"].to_str().unwrap();
         assert_eq!(location, to, "{query}");
     }
-    // A part of one is found as well.
+    // A prefix is found as well.
     let (_, text) = page(
         &place,
         &format!("/search?q={}", digest.get(..20).unwrap()),
@@ -737,7 +736,7 @@ async fn the_ledger_page_checks_digests_ids_and_bundles() {
         assert_eq!(status, StatusCode::OK);
         assert!(text.contains(wanted), "{wanted}: {pasted}\n{text}");
     }
-    // What the ledger has and the disk has not.
+    // In the ledger, but not on disk.
     std::fs::remove_file(folder.join(file)).unwrap();
     let missing = "The ledger has this bundle, but its file is gone";
     for _ in 0..100 {
@@ -750,7 +749,7 @@ async fn the_ledger_page_checks_digests_ids_and_bundles() {
     panic!("{missing}");
 }
 
-/// Every address of a page that a browser would follow.
+/// Returns every address of a page that a browser would follow.
 fn addresses(text: &str) -> Vec<&str> {
     let names = [" href=\"", " action=\"", " src=\"", " data=\""];
     let parts = names.iter().flat_map(|name| text.split(name).skip(1));
@@ -795,7 +794,7 @@ async fn a_further_workspace_stays_below_its_prefix_and_shares_the_login() {
                 "{path}: {address}"
             );
         }
-        // The way to the other workspace, and the stream of this one.
+        // The link to the other workspace, and the stream of this one.
         assert!(text.contains("<a href='/'>"), "{path}");
         assert!(text.contains(&format!("data-base=\"{base}\"")), "{path}");
         assert!(
@@ -803,7 +802,7 @@ async fn a_further_workspace_stays_below_its_prefix_and_shares_the_login() {
             "{path}"
         );
     }
-    // Both have their own data, and the first one's addresses are as ever.
+    // Both have their own data, and the addresses of the first one are unchanged.
     let (_, first) = page(&place, "/tasks", None).await;
     assert!(
         first.contains("1 bundle ") && first.contains("<a href='/w/other-one'>"),
@@ -827,7 +826,7 @@ async fn a_further_workspace_stays_below_its_prefix_and_shares_the_login() {
     );
 }
 
-/// A run of an agent whose first task was solved and whose second could not be.
+/// Writes a run of an agent whose first task was solved and whose second could not be.
 fn proved(root: &std::path::Path) {
     let folder = root.join(".role-os/prove/20260101000000-solver-1");
     let mut facts =

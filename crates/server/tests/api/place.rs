@@ -22,7 +22,7 @@ use witness::extension::field;
 use witness::policy::Policy;
 use witness::wire::{Mode, Outcome, TaskId};
 
-/// The name of the cookie and its value.
+/// Name and value of the cookie.
 pub(crate) type Cookie = String;
 
 pub(crate) struct Place {
@@ -46,7 +46,7 @@ impl Place {
         Self::start(prepare, &[], None, None).await
     }
 
-    /// As [`Place::with`], with further workspaces in folders below the first one's.
+    /// Does the same as [`Place::with`], with further workspaces in folders below the first one's.
     pub(crate) async fn with_others(prepare: impl FnOnce(&PathBuf), others: &[&str]) -> Self {
         Self::start(prepare, others, None, None).await
     }
@@ -139,7 +139,7 @@ impl Place {
         read(self.request(Method::GET, path).send().await.unwrap()).await
     }
 
-    /// The answer, which must be a success.
+    /// Returns the answer, which must be a success.
     pub(crate) async fn ok(&self, path: &str) -> Value {
         let (status, body) = self.get(path).await;
         assert_eq!(status, StatusCode::OK, "{path}: {body}");
@@ -180,13 +180,13 @@ impl Place {
             .unwrap();
     }
 
-    /// Seals a small bundle; gives its task id.
+    /// Seals a small bundle; returns its task id.
     pub(crate) fn seal(&self, number: u8, outcome: Outcome) -> String {
         seal(&self.root(), number, outcome)
     }
 }
 
-/// The environment of a process whose user's trust store lies in the workspace's folder.
+/// Returns the environment of a process whose user's trust store is in the workspace's folder.
 fn environment(root: &std::path::Path) -> Environment {
     Environment {
         state: Some(root.join("state")),
@@ -194,7 +194,7 @@ fn environment(root: &std::path::Path) -> Environment {
     }
 }
 
-/// Seals a small bundle in a workspace; gives its task id.
+/// Seals a small bundle in a workspace; returns its task id.
 pub(crate) fn seal(root: &std::path::Path, number: u8, outcome: Outcome) -> String {
     let workspace = Workspace::at(root).unwrap().trusted_by(&environment(root));
     let store = Store::of(&workspace, 1 << 20);
@@ -228,7 +228,7 @@ pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool)
     }
 }
 
-/// Every error is one object with these four.
+/// Asserts that every error is one object with these four fields.
 pub(crate) fn is_error(body: &Value, code: &str) {
     assert_eq!(body["code"], code, "{body}");
     assert!(

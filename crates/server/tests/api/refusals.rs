@@ -1,4 +1,4 @@
-//! What is refused: no login, another origin, another host, bad input of every kind, paths that lead elsewhere.
+//! Refusals: no login, another origin, another host, invalid input of every kind, paths that lead elsewhere.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use web::login::waits::Client;
 use crate::changes::{catalog, registry};
 use crate::place::{Place, is_error, read};
 
-/// Every call that changes something, with a body that fits.
+/// Returns every call that makes changes, with a valid body.
 fn changes() -> Vec<(&'static str, Value)> {
     let who = json!({ "reason": "r" });
     let point = json!({ "version": "v2", "reason": "r" });
@@ -49,7 +49,7 @@ fn changes() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Everything below the workspace that is no view and no lock, with its bytes.
+/// Returns every file below the workspace except views and locks, with its bytes.
 fn files(place: &Place) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![place.root()];
@@ -145,7 +145,7 @@ async fn a_page_of_another_origin_and_another_name_are_refused() {
     assert_eq!(status, StatusCode::UNAUTHORIZED);
 }
 
-/// Asks as a client at this address does.
+/// Sends a request as a client at this address.
 async fn from(place: &Place, client: &str, request: Request<Body>) -> (StatusCode, String) {
     let mut request = request;
     let client = Client(client.parse().unwrap());
@@ -318,7 +318,7 @@ async fn bad_questions_get_their_status() {
     is_error(&response.json().await.unwrap(), "method_not_allowed");
 }
 
-/// A file beside the workspace's own that must not come out.
+/// Content of a file beside the workspace's own that must not be revealed.
 const SECRET: &str = "the secret of the keys";
 
 #[tokio::test]

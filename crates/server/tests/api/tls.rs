@@ -1,4 +1,4 @@
-//! TLS, by a client that trusts the authority of the test and nothing else.
+//! TLS, by a client that trusts only the authority of the test.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn issue(authority: &Authority, folder: &Path) {
     std::fs::write(folder.join("key.pem"), key.serialize_pem()).unwrap();
 }
 
-/// Sends one request over TLS; returns the answer and the certificate that was shown.
+/// Sends one request over TLS; returns the answer and the server's certificate.
 async fn ask(
     place: &Place,
     authority: &Authority,
@@ -94,7 +94,7 @@ async fn a_client_that_trusts_the_authority_is_served_and_others_are_not() {
     plain.read_to_end(&mut answer).await.ok();
     assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
 
-    // A half-written renewal changes nothing; a whole one is used without a restart.
+    // A partly written renewal changes nothing; a complete one is used without a restart.
     std::fs::write(folder.path().join("cert.pem"), "").unwrap();
     assert!(load().unwrap_err().to_string().contains("no certificate"));
     tokio::time::sleep(Duration::from_millis(1100)).await;

@@ -1,4 +1,4 @@
-//! What users say of answers.
+//! Feedback of users on answers.
 
 use std::fs;
 

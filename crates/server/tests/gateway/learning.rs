@@ -1,4 +1,4 @@
-//! Learning from traffic: contests behind the caller's back, within a budget, outside every quota.
+//! Learning from traffic: contests in the background, within a budget, outside every quota.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::serving::{fallback, general, wait_for};
 use crate::stage::{Stage, Stub, write};
 
-/// Two versions of a role behind one address; each answers with its own name and passes its verifier.
+/// Writes two versions of a role at one address; each answers with its own name and passes its verifier.
 fn registry(root: &Path, url: &str) {
     let version = |id: &str, level: &str| {
         json!({
@@ -47,7 +47,7 @@ fn adapters() -> Stub {
     })
 }
 
-/// A general model that answers in JSON.
+/// Starts a general model that answers in JSON.
 fn right_general() -> Stub {
     Stub::json(&json!({
         "choices": [{ "message": { "content": "{\"label\":\"right\"}" } }],
@@ -80,7 +80,7 @@ fn a_share_of_the_traffic_is_a_contest_with_the_general_model() {
     assert_eq!(ask(&stage, "one")["receipt"]["source"], "specialist");
     wait_for(|| records(&stage, "learn").len() == 3);
     let mut learned = records(&stage, "learn");
-    // A newcomer comes first.
+    // A new version is first.
     learned.sort_by_key(|one| (one.is_general(), one.model_id.clone()));
     let names: Vec<_> = learned
         .iter()
@@ -116,7 +116,7 @@ fn a_share_of_the_traffic_is_a_contest_with_the_general_model() {
     )
     .unwrap();
     assert_eq!(bad, []);
-    // Where inputs may be kept, winners can be trained on.
+    // If inputs may be stored, winners can be used for training.
     let mut lines = Vec::new();
     let texts = dataset::path(&workspace);
     let said = feedback::path(&workspace);
@@ -125,7 +125,7 @@ fn a_share_of_the_traffic_is_a_contest_with_the_general_model() {
         lines.push(line.clone());
     })
     .unwrap();
-    // The one that the general model contradicts may win by its speed, and is then not trained on.
+    // The version that the general model contradicts may win by its speed, and is then not used for training.
     assert_eq!(done.lines + done.left_out, 2, "{lines:?}");
     assert!(done.lines >= 1, "{lines:?}");
     for line in &lines {
@@ -133,7 +133,7 @@ fn a_share_of_the_traffic_is_a_contest_with_the_general_model() {
     }
     let other = dataset::export(&log, &texts, &said, Some("other"), |_| {}).unwrap();
     assert_eq!(other.lines, 0);
-    // Nor is one that a user calls wrong.
+    // Neither is one that a user rejects.
     let mut records = Vec::new();
     runs::lines(&log, |line| records.extend(Record::parse(line).ok())).unwrap();
     for record in records.into_iter().filter(Record::won) {

@@ -1,4 +1,5 @@
-//! Many clients at once while the upstream dies and comes back: everybody gets an answer, and every answer has its receipt.
+//! Many clients at once while the upstream is killed and restarted: every client gets an answer, and every answer has
+//! its receipt.
 
 use std::io::Write as _;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -48,7 +49,7 @@ impl Mortal {
 
     fn dies(&self) {
         self.dead.store(true, Ordering::SeqCst);
-        // Lets the listener notice.
+        // Wakes the listener.
         TcpStream::connect(self.address).ok();
         for stream in self.open.lock().unwrap().drain(..) {
             stream.shutdown(Shutdown::Both).ok();
@@ -88,7 +89,7 @@ fn no_receipt_is_lost_and_nobody_hangs_while_the_upstream_dies_and_comes_back() 
                 let mut stream = stage.connect();
                 while !over.load(Ordering::SeqCst) {
                     stream.write_all(request.as_bytes()).unwrap();
-                    // A connection of a client never breaks, whatever becomes of the upstream.
+                    // A client's connection never breaks, regardless of the upstream.
                     let answer = read_message(&mut stream, false).expect("an answer");
                     let counter = match answer.status() {
                         200 => &good,

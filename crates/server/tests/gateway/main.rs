@@ -1,4 +1,4 @@
-//! The gateway over real connections: what passes, what is refused, who answers for a role, and what is written down.
+//! The gateway over real connections: forwarding, refusals, answers for roles, and logs.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! An upstream that wants to act in the operator's origin: its answers stay data.
+//! An upstream that tries to act in the operator's origin: its answers stay data.
 
 use std::io::Write as _;
 
@@ -6,7 +6,7 @@ use crate::stage::{Message, Stage, Stub, upstream, write};
 
 const SCRIPT: &str = "<script>fetch('/api/specialists/checker/halt',{method:'POST'})</script>";
 
-/// Everything by which an answer could act on the origin that it seems to come from.
+/// Headers by which an answer could affect its apparent origin.
 const HOSTILE: [(&str, &str); 21] = [
     ("content-type", "text/html; charset=utf-8"),
     ("Set-Cookie", "roleos_session=stolen; Path=/"),
@@ -118,7 +118,7 @@ fn an_answer_is_data_and_nothing_of_it_acts_on_the_origin() {
         let policies =
             policies.filter(|(name, _)| name.eq_ignore_ascii_case("content-security-policy"));
         assert_eq!(policies.count(), 1);
-        // Of our own headers, the list of models has those that say the truth.
+        // Of our own headers, the list of models has those with true values.
         let ours = (index == 2).then_some(("passthrough", "m"));
         let said = answer
             .header("x-roleos-route")
@@ -164,7 +164,7 @@ fn a_browser_is_shown_no_answer_of_an_upstream() {
         }
     }
     assert!(stub.seen().is_empty());
-    // Node's `fetch` says `cors`, and a script of our own pages may fetch data.
+    // Node's `fetch` sends `cors`, and a script of our own pages may fetch data.
     let fetched = [("sec-fetch-mode", "cors"), ("sec-fetch-dest", "empty")];
     assert_eq!(stage.send("GET /v1/docs", &fetched, "").status(), 200);
     assert_eq!(stub.seen().len(), 1);

@@ -1,4 +1,4 @@
-//! What passes through: every byte both ways, streams as they come, and ends on either side.
+//! Forwarding: every byte in both directions, streams as they arrive, and ends on either side.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -92,7 +92,7 @@ fn trailers_pass_both_ways_where_the_client_reads_them() {
         (None, None)
     );
     assert_eq!(stage.receipts(2)[0]["outcome"], "complete");
-    // An upload that nobody looks into keeps its own; a body that is read for its model is one piece.
+    // An unread upload keeps its own trailers; a body that is read for its model is one piece.
     for (kind, trailers) in [("text/plain", &["x-sum: 9"][..]), ("application/json", &[])] {
         let headers = [
             ("content-type", kind),
@@ -124,7 +124,7 @@ fn a_stream_is_passed_on_piece_by_piece() {
         ] {
             let chunk = format!("{:x}\r\n{event}\r\n", event.len());
             stream.write_all(chunk.as_bytes()).unwrap();
-            // The next piece only comes when the client has this one.
+            // The next piece is sent only after the client has this one.
             wait.lock().unwrap().recv_timeout(LONG).unwrap();
         }
         stream.write_all(b"0\r\n\r\n").unwrap();
@@ -163,7 +163,7 @@ fn a_stream_is_passed_on_piece_by_piece() {
     );
 }
 
-/// Writes until the other side is gone; true when it went.
+/// Writes until the other side closes; returns `true` if it did.
 fn flood(stream: &mut TcpStream) -> bool {
     let since = Instant::now();
     while since.elapsed() < LONG {
@@ -181,7 +181,7 @@ fn a_client_that_goes_away_ends_the_upstreams_work() {
     let told = Mutex::new(told);
     let stub = Stub::new(move |message, stream| {
         if message.text().contains("silent") {
-            // No head yet: the only sign is the end of the connection.
+            // Before the head, the only sign is the end of the connection.
             let mut byte = [0];
             told.lock()
                 .unwrap()
@@ -380,7 +380,7 @@ fn models_are_tried_in_order_and_the_receipt_names_all() {
         (receipt["served"].as_str(), receipt["upstream"].as_str()),
         (Some("d"), Some("good"))
     );
-    // The last one's answer is the answer, whatever it is.
+    // The last one's answer is returned, whatever it is.
     let last = stage.post("/v1/chat/completions", r#"{"models":["a","b"]}"#);
     assert_eq!((last.status(), last.text().as_str()), (429, "busy"));
     assert_eq!(
@@ -429,7 +429,7 @@ fn a_slow_reader_slows_the_upstream_down() {
         .unwrap();
     read_head(&mut stream).unwrap();
     let so_far = || *written.lock().unwrap();
-    // What fits into the buffers on the way is taken, and then nothing more.
+    // The data that fits into the buffers on the way is accepted, and then nothing more.
     let mut before = usize::MAX;
     let since = Instant::now();
     while before != so_far() && since.elapsed() < LONG {
@@ -563,7 +563,7 @@ fn an_answer_that_the_end_of_the_process_cuts_off_says_so() {
     let stub = Stub::new(|_, stream| {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\na\r\ndata: {}\n\n\r\n";
         stream.write_all(head.as_bytes()).unwrap();
-        // Longer than a running answer is given.
+        // Longer than the time for a running answer.
         thread::sleep(LONG);
     });
     let mut stage = stage(&stub);

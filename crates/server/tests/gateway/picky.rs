@@ -1,4 +1,4 @@
-//! Requests at the edges: packed bodies, lists that are the upstream's own, clients that are still sending when refused.
+//! Requests at the edges: compressed bodies, lists for the upstream, clients that are still sending when refused.
 
 use std::io::Write as _;
 
@@ -12,7 +12,7 @@ fn gzip(text: &str) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// A body of any bytes.
+/// Sends a body of any bytes.
 fn packed(stage: &Stage, encoding: &str, body: &[u8]) -> Message {
     let headers = [
         ("content-type", "application/json"),
@@ -37,12 +37,12 @@ fn a_packed_body_is_looked_into_and_passed_on_packed() {
     assert_eq!(second.last().body, body);
     assert_eq!(second.last().header("content-encoding"), Some("gzip"));
     assert_eq!(stage.receipt()["model"], "b");
-    // What is changed goes on as it is.
+    // A changed body is sent uncompressed.
     let list = gzip(r#"{"models":["none","b"],"x":1}"#);
     assert_eq!(packed(&stage, "GZIP", &list).json(), 2);
     assert_eq!(second.last().text(), r#"{"model":"b","x":1}"#);
     assert_eq!(second.last().header("content-encoding"), None);
-    // What cannot be looked into is the upstream's.
+    // A body that cannot be decompressed is for the upstream.
     for encoding in ["zstd", "gzip"] {
         assert_eq!(packed(&stage, encoding, b"\x28\xb5\x2f\xfd").json(), 1);
         assert_eq!(first.last().body, b"\x28\xb5\x2f\xfd");
@@ -74,7 +74,7 @@ fn a_model_in_the_path_chooses_the_upstream_and_so_does_the_missing_version() {
         ("/v1/models/gpt-5", "o"),
         ("/v1/models/x%2Fy", "o"),
         ("/v1/models/claude-1", "a"),
-        // Nobody has it, and nobody names Anthropic's version.
+        // No upstream has it, and the request does not name Anthropic's version.
         ("/v1/models/gpt-55", "o"),
         ("/v1/files", "o"),
     ] {

@@ -1,4 +1,4 @@
-//! What is refused, in the client's own shape and before anything is passed on.
+//! Refusals, in the client's own format and before anything is forwarded.
 
 use std::fs;
 use std::io::Write as _;
@@ -114,7 +114,7 @@ fn a_body_that_is_too_large_too_slow_or_no_json_is_refused() {
     stream.write_all(chunked.as_bytes()).unwrap();
     let chunk = [b"40000\r\n".as_slice(), &[b' '; 0x4_0000], b"\r\n"].concat();
     for _ in 0..5 {
-        // It may stop listening before the last.
+        // It may stop reading before the last chunk.
         stream.write_all(&chunk).ok();
     }
     let answer = read_message(&mut stream, false).unwrap();

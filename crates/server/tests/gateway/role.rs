@@ -1,4 +1,4 @@
-//! Who answers for a role: the adapter in the client's format, or the general model with the client's own bytes.
+//! Answers for a role: from the adapter in the client's format, or from the general model with the client's own bytes.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use crate::stage::{Message, Stage, Stub, upstream, write};
 
 const ROLE: &str = "checker";
 
-/// One user message that the gate takes for the adapter's.
+/// A user message that the gate routes to the adapter.
 const CLAIM: &str = r#"{"embedding":[1.0,0.0],"claim":"x"}"#;
 
 fn registry(root: &Path, url: &str) {
@@ -123,7 +123,7 @@ fn failing_open_leaves_the_clients_bytes_alone() {
         ("openai", "/v1/chat/completions"),
     ] {
         let stage = stage(&fallback(kind, &general.url), &adapter());
-        // Not one of the adapter's: no embedding, so the gate sends it to the general model.
+        // Not for the adapter: no embedding, so the gate sends it to the general model.
         let body = "{ \"model\" : \"role:checker\", \"messages\":[{\"role\":\"user\",\"content\":\"plain\"}], \"x\":1.50, \"tools\":[{\"odd\":null}] }";
         let answer = stage.post(path, body);
         assert_eq!(answer.text(), "{\"from\": \"general\"}");
@@ -179,7 +179,7 @@ fn another_api_gets_a_plain_question_and_everybody_is_told() {
         "Be a writer."
     );
     assert_eq!(stage.receipt()["crossed"], "anthropic to openai");
-    // What the client says beside its question, and the settings that both have, are not lost; others are named.
+    // The client's text beside its question, and common settings, are not lost; others are named.
     let extra =
         json!({ "system": "In verse.", "stop_sequences": ["x"], "thinking": {}, "stream": true });
     let answer = stage.post("/v1/messages", &chat("role:writer", "hi", &extra));
@@ -191,7 +191,7 @@ fn another_api_gets_a_plain_question_and_everybody_is_told() {
         (&asked["max_tokens"], &asked["stop"]),
         (&json!(10), &json!(["x"]))
     );
-    // What would be lost is refused.
+    // Content that would be lost is refused.
     for extra in [json!({ "tools": [{}] }), json!({ "messages": [] })] {
         let answer = stage.post("/v1/messages", &chat("role:writer", "hi", &extra));
         assert_eq!(answer.status(), 422);
@@ -425,7 +425,7 @@ fn a_dispatch_of_our_own() {
     }
 }
 
-/// The adapter's version with a verifier that wants a label.
+/// Writes the adapter's version with a verifier that requires a label.
 fn with_verifier(root: &Path, url: &str) {
     registry(root, url);
     let path = root.join(".role-os/specialists.json");
@@ -522,7 +522,7 @@ fn a_stream_of_the_general_model_is_held_against_the_roles_verifier_at_its_end()
         let said = receipt["verified"].as_str().unwrap();
         assert!(said.starts_with(verdict), "{said}");
         assert_eq!(receipt["outcome"], "complete");
-        // Who reads trailers has the verdict behind the stream.
+        // A client that reads trailers gets the verdict after the stream.
         let line = format!("POST {path}");
         let found = stage.send(&line, &[("te", "trailers")], &asked);
         assert_eq!(found.text(), body);
@@ -559,7 +559,7 @@ fn what_a_mapped_agent_is_told_is_held_against_the_roles_verifier_too() {
         let said = found.header("x-roleos-verified").unwrap();
         assert!(said.starts_with(verdict), "{said}");
         assert_eq!(stage.receipt()["verified"], said);
-        // Without the mapping it is nobody's role.
+        // Without the mapping, it belongs to no role.
         let found = stage.send("POST /v1/messages", &[], &asked);
         assert_eq!(found.header("x-roleos-verified"), None);
     }
@@ -594,7 +594,7 @@ fn an_answer_that_does_not_pass_its_verifier_is_not_served() {
     assert_eq!(failed.json()["from"], "general");
     let runs = fs::read_to_string(stage.folder.path().join(".role-os/run_log.jsonl")).unwrap();
     assert_eq!(runs.lines().count(), 2, "{runs}");
-    // The finding: what no model said was logged as the general model's.
+    // Regression: an answer without a model was logged as the general model's.
     let mut registry: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     registry["specialists"][0]["versions"][0]["routing"] = json!({ "fallback": "unsure" });
     fs::write(&path, registry.to_string()).unwrap();

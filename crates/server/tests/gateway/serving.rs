@@ -1,5 +1,5 @@
-//! Roles as their callers expect them: no outage by a damaged file, no wait for a probe, tokens, and everything that the
-//! client said.
+//! Roles as their callers expect them: no outage by a damaged file, no wait for a probe, tokens, and the client's
+//! complete input.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::stage::{LONG, Message, Stage, Stub, upstream, write};
 
 pub(crate) const CLAIM: &str = r#"{"embedding":[1.0,0.0],"claim":"x"}"#;
 
-/// A registry with one role; `extra` are further keys of its entry.
+/// Writes a registry with one role; `extra` are further keys of its entry.
 pub(crate) fn registry(root: &Path, url: &str, extra: &Value) {
     let mut registry = json!({
         "schema": "roleos-specialist-registry/v1",
@@ -37,7 +37,7 @@ pub(crate) fn fallback(kind: &str, url: &str) -> String {
     )
 }
 
-/// An adapter that speaks chat completions and tells its tokens.
+/// Starts an adapter with chat completions that reports its tokens.
 fn chat_adapter() -> Stub {
     Stub::json(&json!({
         "model": "pin",
@@ -87,7 +87,7 @@ fn a_damaged_registry_or_role_file_leaves_the_role_to_the_general_model() {
     assert_eq!(route(&ask()), (200, Some("specialist"), Some("ok")));
     let open = (200, Some("general"), Some("no_registry_entry"));
     let unreadable = |text: &str| fs::write(&path, text).unwrap();
-    // Refused by rule R1, then by R6, torn, not even text, and gone.
+    // Refused by rule R1, then by R6, torn, not even text, and missing.
     unreadable(&whole.replace("Qwen/Qwen3-8B", "claude-3"));
     assert_eq!(route(&ask()), open);
     unreadable(&whole.replace("\"workload_quota\":1", "\"workload_quota\":7"));
@@ -103,7 +103,7 @@ fn a_damaged_registry_or_role_file_leaves_the_role_to_the_general_model() {
     assert_eq!(native.json()["result"], "by the general model");
     unreadable(&whole);
     assert_eq!(route(&ask()), (200, Some("specialist"), Some("ok")));
-    // A role file that cannot be read still names its role.
+    // An unreadable role file still names its role.
     let roles = root.join(".role-os/roles");
     fs::create_dir_all(&roles).unwrap();
     fs::write(roles.join("scribe.en.yaml"), "name: [\n").unwrap();
@@ -139,7 +139,7 @@ fn a_role_of_an_earlier_process_is_still_known_when_its_registry_is_gone() {
     );
 }
 
-/// A general model that answers only when it is told to.
+/// Starts a general model that answers only on command.
 fn held_general() -> (Stub, Receiver<()>, Sender<()>) {
     let (asked, was_asked) = channel();
     let (go, may_go) = channel::<()>();
@@ -186,7 +186,7 @@ fn the_caller_has_its_answer_before_the_probe_has_its_own() {
     let stage = Stage::with(&config, |root| registry(root, &adapter.url, &json!({})));
     let input: Value = serde_json::from_str(CLAIM).unwrap();
     let body = json!({ "role": "checker", "input": input }).to_string();
-    // The general model answers nobody yet.
+    // The general model does not answer yet.
     let native = stage.post("/v1/dispatch", &body);
     assert_eq!(native.json()["result"]["label"], "supported");
     let shadow = &native.json()["receipt"]["shadow"];
@@ -285,7 +285,7 @@ fn tokens_of_an_adapter_reach_every_client_the_log_and_the_metrics() {
     let metrics = stage.get("/metrics").text();
     let line = "roleos_gateway_tokens_total{route=\"specialist\",direction=\"output\",role=\"checker\",model=\"pin\"} 20";
     assert!(metrics.contains(line), "{metrics}");
-    // One that does not tell is estimated, and that is said.
+    // For an adapter that reports none, tokens are estimated, and marked as such.
     let silent = verify_adapter();
     registry(stage.folder.path(), &silent.url, &json!({}));
     let estimated = stage.post("/v1/chat/completions", &chat(&json!({})));
@@ -341,7 +341,7 @@ fn what_an_adapter_cannot_be_told_goes_to_the_general_model_under_its_name() {
         );
     }
     assert_eq!(adapter.seen().len(), 0);
-    // Chat completions have a place for all of it but tools.
+    // Chat completions support all of it but tools.
     let adapter = chat_adapter();
     registry(
         stage.folder.path(),
@@ -366,7 +366,7 @@ fn what_an_adapter_cannot_be_told_goes_to_the_general_model_under_its_name() {
     assert_eq!(route(&answer), (200, Some("general"), Some("tools")));
 }
 
-/// How an adapter behind chat completions reads the claim.
+/// Returns the claim as an adapter behind chat completions receives it.
 fn input_text() -> String {
     let claim: Value = serde_json::from_str(CLAIM).unwrap();
     claim.to_string()
@@ -390,7 +390,7 @@ fn a_role_answers_on_the_responses_api_and_counts_tokens() {
         answer.text()
     );
     assert!(answer.text().contains("event: response.completed\n"));
-    // The general model of the same API gets the client's own bytes beside the role's instructions.
+    // A general model with the same API gets the client's own bytes beside the role's instructions.
     let body = r#"{ "model": "role:writer", "instructions": "Brief.", "input": "hi" }"#;
     let answer = stage.post("/v1/responses", body);
     assert_eq!(

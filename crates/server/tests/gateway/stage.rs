@@ -1,4 +1,5 @@
-//! A gateway of its own, upstreams that tell exactly which bytes they got, and a client that sends exactly what it is told.
+//! A separate gateway, upstreams that report exactly the received bytes, and a client that sends exactly the given
+//! bytes.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -15,7 +16,7 @@ use serde_json::Value;
 use server::up::{App, serve};
 use tokio::sync::oneshot;
 
-/// No step of a test takes this long.
+/// Longer than any step of a test.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 /// A message as it was on the wire.
@@ -24,9 +25,9 @@ pub(crate) struct Message {
     pub(crate) first: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// Lines behind a body in chunks.
+    /// Lines after a chunked body.
     pub(crate) trailers: Vec<String>,
-    /// Which connection of the upstream it came by.
+    /// Number of the upstream's connection that carried it.
     pub(crate) connection: usize,
 }
 
@@ -49,7 +50,7 @@ impl Message {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{}", self.text()))
     }
 
-    /// Headers but those that end at a hop, and the one that every answer of the gateway has.
+    /// Returns headers without hop-by-hop ones, and without the one that every answer of the gateway has.
     pub(crate) fn lasting(&self) -> Vec<(String, String)> {
         let hop = [
             "host",
@@ -102,7 +103,7 @@ pub(crate) fn read_message(stream: &mut TcpStream, is_head: bool) -> Option<Mess
     Some(message)
 }
 
-/// The head without the empty line behind it.
+/// Reads the head, without the empty line after it.
 pub(crate) fn read_head(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -114,7 +115,7 @@ pub(crate) fn read_head(stream: &mut TcpStream) -> Option<String> {
     Some(String::from_utf8(head).unwrap())
 }
 
-/// Adds a chunk; false after the last.
+/// Adds a chunk; returns `false` after the last.
 pub(crate) fn read_chunk(stream: &mut TcpStream, body: &mut Vec<u8>) -> Option<bool> {
     let size = read_size(stream)?;
     read_sized(stream, size, body)?;
@@ -142,7 +143,7 @@ fn read_sized(stream: &mut TcpStream, size: usize, body: &mut Vec<u8>) -> Option
     Some(())
 }
 
-/// What stands behind the last chunk, a line each.
+/// Reads the trailers after the last chunk, one per line.
 fn read_trailers(stream: &mut TcpStream) -> Option<Vec<String>> {
     let mut trailers = Vec::new();
     loop {
@@ -161,7 +162,7 @@ pub(crate) struct Stub {
 }
 
 impl Stub {
-    /// `answer` writes what it likes for every request.
+    /// Starts an upstream; `answer` writes the answer to every request.
     pub(crate) fn new(answer: impl Fn(&Message, &mut TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -183,7 +184,7 @@ impl Stub {
         Self { url, seen }
     }
 
-    /// Always this JSON with status 200.
+    /// Starts an upstream that always answers this JSON with status 200.
     pub(crate) fn json(body: &Value) -> Self {
         let body = body.to_string();
         Self::new(move |_, stream| {
@@ -210,20 +211,20 @@ pub(crate) fn write(stream: &mut TcpStream, status: u16, headers: &[(&str, &str)
     stream.write_all(text.as_bytes()).unwrap();
 }
 
-/// Where nobody listens.
+/// Returns an address where nothing listens.
 pub(crate) fn nowhere() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
-/// `[[gateway.upstream]]`.
+/// Returns a `[[gateway.upstream]]` section.
 pub(crate) fn upstream(name: &str, kind: &str, url: &str, models: &str) -> String {
     format!(
         "[[gateway.upstream]]\nname = \"{name}\"\nkind = \"{kind}\"\nbase_url = \"{url}\"\nmodels = {models}\n"
     )
 }
 
-/// A gateway in this process, on a workspace of its own.
+/// A gateway in this process, in a separate workspace.
 pub(crate) struct Stage {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) address: SocketAddr,
@@ -236,7 +237,7 @@ impl Stage {
         Self::with(config, |_| {})
     }
 
-    /// `prepare` writes files into the workspace first.
+    /// Starts a gateway; `prepare` writes files into the workspace first.
     pub(crate) fn with(config: &str, prepare: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join(".role-os")).unwrap();
@@ -283,7 +284,7 @@ impl Stage {
         read_message(&mut stream, is_head).expect("an answer")
     }
 
-    /// The head of a request to this gateway.
+    /// Returns the head of a request to this gateway.
     pub(crate) fn head(&self, line: &str, headers: &[(&str, &str)], length: usize) -> String {
         let mut head = format!("{line} HTTP/1.1\r\nHost: {}\r\n", self.address);
         for (name, value) in headers {
@@ -312,7 +313,7 @@ impl Stage {
         self.send(&format!("GET {path}"), &[], "")
     }
 
-    /// The receipts so far, once there are so many.
+    /// Returns the receipts so far, once there are that many.
     pub(crate) fn receipts(&self, wanted: usize) -> Vec<Value> {
         let path = self.folder.path().join(".role-os/gateway.jsonl");
         let since = Instant::now();
@@ -334,7 +335,7 @@ impl Stage {
         self.receipts(1).remove(0)
     }
 
-    /// Asks it to end.
+    /// Requests its end.
     pub(crate) fn stop(&mut self) {
         drop(self.stop.take());
     }
@@ -345,7 +346,7 @@ impl Stage {
     }
 }
 
-/// Whether the other side has closed, after what is still to be read.
+/// Returns `true` if the other side has closed, after the remaining data.
 pub(crate) fn is_closed(stream: &mut TcpStream) -> bool {
     let mut rest = Vec::new();
     let read = stream.read_to_end(&mut rest);

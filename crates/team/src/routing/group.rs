@@ -11,10 +11,10 @@ use postgres::types::Type;
 use super::{Inner, Numbered, insert_lines};
 use crate::pool::Connection;
 
-/// Most callers of one transaction.
+/// Most callers per transaction.
 const MOST: usize = 256;
 
-/// Those who wait, and whether one of them leads.
+/// The waiting callers, and the flag whether one of them leads.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     state: Mutex<Waiting>,
@@ -26,14 +26,14 @@ struct Waiting {
     is_led: bool,
 }
 
-/// A caller that waits.
+/// A waiting caller.
 #[derive(Debug)]
 struct Member {
     want: Want,
     invite: SyncSender<Invitation>,
 }
 
-/// What a caller wants of a transaction.
+/// Request of a caller to a transaction.
 #[derive(Clone, Debug)]
 enum Want {
     /// A turn with the state of these roles.
@@ -42,7 +42,7 @@ enum Want {
     Lines(Vec<Numbered>),
 }
 
-/// What a caller that waits is told.
+/// Message to a waiting caller.
 #[derive(Debug)]
 enum Invitation {
     /// It leads the next transaction.
@@ -53,13 +53,13 @@ enum Invitation {
     Done(Result<(), SharedError>),
 }
 
-/// The state on its way from caller to caller.
+/// The state that is passed from caller to caller.
 #[derive(Debug)]
 struct Baton {
     state: State,
     registry: Option<Document>,
     lines: Vec<Numbered>,
-    /// Where it goes after the turn of a caller that does not lead.
+    /// Return channel after the turn of a caller that does not lead.
     back: Option<SyncSender<Self>>,
 }
 
@@ -70,9 +70,9 @@ pub(super) struct Held<'a> {
 }
 
 enum Place<'a> {
-    /// It leads: the others come after it.
+    /// It leads: the others follow.
     Leader(Box<Led<'a>>),
-    /// It was invited and hears how the transaction ended.
+    /// It was invited and gets the transaction's result.
     Member(Receiver<Invitation>),
     /// Its turn is over.
     Over,
@@ -127,7 +127,7 @@ fn lost() -> SharedError {
     }
 }
 
-/// Joins those who wait; `None` for the one who leads.
+/// Joins the waiting callers; `None` for the leader.
 fn enter(inner: &Inner, want: Want) -> Option<Receiver<Invitation>> {
     let state = &inner.group.state;
     let mut waiting = state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,13 +135,13 @@ fn enter(inner: &Inner, want: Want) -> Option<Receiver<Invitation>> {
         waiting.is_led = true;
         return None;
     }
-    // An invitation, and how it ended.
+    // One message for the invitation, and one for the result.
     let (invite, invited) = sync_channel(2);
     waiting.members.push_back(Member { want, invite });
     Some(invited)
 }
 
-/// Makes the next one who waits the leader.
+/// Makes the next waiting caller the leader.
 fn hand_over(inner: &Inner) {
     let state = &inner.group.state;
     let mut waiting = state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,7 +153,7 @@ fn hand_over(inner: &Inner) {
     waiting.is_led = false;
 }
 
-/// Begins a transaction for all who wait now, and hands its leader the first turn.
+/// Begins a transaction for all waiting callers, and gives its leader the first turn.
 fn lead(inner: &Arc<Inner>, want: Want) -> Result<Held<'_>, SharedError> {
     let members: Vec<Member> = {
         let state = &inner.group.state;
@@ -218,7 +218,7 @@ impl Led<'_> {
                 client.execute_typed(MAKE, &[(&roles, Type::TEXT_ARRAY)])?;
                 rows = client.query_typed(read, &[(&roles, Type::TEXT_ARRAY)])?;
             }
-            // A statement of its own, after the locks: it sees all that was committed before they were had.
+            // A separate statement after the locks: it sees everything that was committed before them.
             Ok((rows, inner.registry(client)?))
         })?;
         self.rows = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
@@ -234,7 +234,7 @@ impl Led<'_> {
         })
     }
 
-    /// Lets the others decide, writes everything, commits, and tells everyone.
+    /// Lets the others decide, writes everything, commits, and informs all callers.
     fn run(&mut self, mut baton: Baton) -> Result<(), SharedError> {
         for member in &self.members {
             if let Want::Lines(lines) = &member.want {
@@ -243,7 +243,7 @@ impl Led<'_> {
             }
             let (back, returned) = sync_channel(1);
             baton.back = Some(back);
-            // One that has gone gives the baton back at once, and one that panics by dropping it.
+            // A caller that has gone returns the baton immediately, and one that panics by dropping it.
             baton = match member.invite.send(Invitation::Play(baton)) {
                 Ok(()) => returned.recv().map_err(|_| lost())?,
                 Err(_) => return Err(lost()),
@@ -280,10 +280,10 @@ impl Led<'_> {
                 Err(_) => drop(connection),
             }
         }
-        // The next transaction begins while these hear of this one.
+        // The next transaction begins while these get the result.
         hand_over(self.inner);
         for member in self.members.drain(..) {
-            // One that no longer listens has gone.
+            // A missing receiver means that the caller has gone.
             member.invite.send(Invitation::Done(done.clone())).ok();
         }
     }

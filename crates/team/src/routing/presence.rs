@@ -1,4 +1,5 @@
-//! Which programs live: each has a row that it renews by the clock of the database, so that no machine's own clock matters.
+//! Tracks the running programs: each has a row that it renews by the database's clock, so that the clocks of machines
+//! do not matter.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +15,10 @@ use crate::pool::Team;
 const RENEW: &str = "INSERT INTO replicas (holder) VALUES ($1)
     ON CONFLICT (holder) DO UPDATE SET seen_at = now()";
 
-/// A program that did not renew its row for so long is gone.
+/// Statement that removes programs which did not renew their row in time.
 const FORGET: &str = "DELETE FROM replicas WHERE seen_at < now() - interval '30 seconds'";
 
-/// This program, and those that were seen last.
+/// This program, and the programs seen last.
 #[derive(Debug)]
 pub(super) struct Presence {
     holder: String,
@@ -26,7 +27,7 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    /// Gives this program a name that no other has.
+    /// Creates a unique name for this program.
     pub(super) fn new() -> Result<Self, SharedError> {
         let holder = base::keys::random_token().map_err(|error| SharedError {
             detail: format!("cannot make a random name: {error}"),
@@ -43,17 +44,17 @@ impl Presence {
         &self.holder
     }
 
-    /// Makes sure that the row is there before a place is taken in its name.
+    /// Ensures that the row exists before a place is taken in its name.
     pub(super) fn enter(&self, client: &mut Client) -> Result<(), postgres::Error> {
         if !self.has_entered.load(Ordering::Acquire) {
             client.execute_typed(RENEW, &[(&self.holder, Type::TEXT)])?;
-            // A rollback takes the row away again; the next beat brings it back long before it would matter.
+            // A rollback removes the row again; the next beat restores it long before it matters.
             self.has_entered.store(true, Ordering::Release);
         }
         Ok(())
     }
 
-    /// Renews the row, and looks who else lives.
+    /// Renews the row, and reads the other running programs.
     pub(super) fn beat(&self, team: &Team) -> Result<(), TeamError> {
         let rows = team.with(|client| {
             client.execute_typed(RENEW, &[(&self.holder, Type::TEXT)])?;
@@ -65,7 +66,7 @@ impl Presence {
         Ok(())
     }
 
-    /// Returns `true` if a program has no row. When the database does not say, it lives.
+    /// Returns `true` if a program has no row. If the database does not answer, the program counts as running.
     pub(super) fn is_gone(&self, team: &Team, holder: &str) -> bool {
         let alive = || self.alive.lock().unwrap_or_else(PoisonError::into_inner);
         if holder == self.holder || alive().contains(holder) {

@@ -1,4 +1,4 @@
-//! Lines that wait on this machine while the database is away: synced, bounded, delivered in their order, each once.
+//! Lines that wait on this machine while the database is away: synced, bounded, delivered in order, each once.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use super::Numbered;
 
-/// Most bytes that wait.
+/// Most bytes of waiting lines.
 const MOST: u64 = 64 * 1024 * 1024;
 
-/// Most lines of one delivery.
+/// Most lines per delivery.
 const BATCH: usize = 2000;
 
 /// The queue's file.
@@ -37,12 +37,12 @@ impl Queue {
         }
     }
 
-    /// How much waits.
+    /// Returns the bytes of the waiting lines.
     pub(super) fn bytes(&self) -> u64 {
         files::metadata(&self.path).map_or(0, |facts| facts.len())
     }
 
-    /// Keeps lines; when it returns they survive a power cut.
+    /// Stores lines; on return they survive a power cut.
     pub(super) fn add(&self, lines: &[Numbered]) -> Result<(), SharedError> {
         let written = |one: &Numbered| Written {
             id: one.id.to_string(),
@@ -70,7 +70,7 @@ impl Queue {
             .map_err(|error| failed(&error))
     }
 
-    /// Hands all that waits to `send`, and forgets it when that succeeded.
+    /// Passes all waiting lines to `send`, and removes them if that succeeds.
     pub(super) fn deliver(
         &self,
         mut send: impl FnMut(&[Numbered]) -> Result<(), SharedError>,
@@ -92,7 +92,7 @@ impl Queue {
         for batch in lines.chunks(BATCH) {
             send(batch)?;
         }
-        // After a crash here they are sent again, and their ids keep them from standing twice.
+        // After a crash here they are sent again, and their ids prevent duplicates.
         files::remove_file(&self.path).map_err(|error| SharedError {
             detail: format!("cannot remove `{}`: {error}", self.path.display()),
             is_away: false,

@@ -1,7 +1,6 @@
-//! Exams that have become too old, and one of them taken again.
+//! Finds exams that have become too old, and repeats them.
 //!
-//! Which ones: every version of a registry that may be followed and was not withdrawn, for each exam of which it has a
-//! record.
+//! Checks every version that was not withdrawn, in a registry that may be used, for each exam with a record.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,16 +17,15 @@ use specialist::registry::Registry;
 
 use super::exam::{Exam, ExamError, Taken};
 
-/// One look at all records.
+/// One check of all records.
 pub struct Round<'a> {
     pub workspace: &'a Workspace,
-    /// What was set.
+    /// Settings.
     pub config: &'a Config,
-    /// Who is registered.
     pub specialists: &'a Specialists,
-    /// Now, in nanoseconds since 1970.
+    /// Current time, in nanoseconds since 1970.
     pub now_ns: u64,
-    /// Breaks an exam off.
+    /// Set to abort an exam.
     pub stop: &'a AtomicBool,
 }
 
@@ -40,14 +38,13 @@ impl std::fmt::Debug for Round<'_> {
 /// A record that is too old.
 #[derive(Debug)]
 pub struct Old {
-    /// Where it lies.
     pub path: PathBuf,
-    /// What it says.
+    /// Its content.
     pub record: AuditRecord,
 }
 
 impl Round<'_> {
-    /// The records that are too old, the oldest first. None while the registry may not be followed.
+    /// Returns the records that are too old, oldest first. None while the registry may not be used.
     pub fn old(&self) -> Result<Vec<Old>, FileError> {
         let Some(age) = self.config.selection.audit_max_age() else {
             return Ok(Vec::new());
@@ -73,10 +70,10 @@ impl Round<'_> {
             .collect())
     }
 
-    /// Takes one of them again, against the same version as then.
+    /// Repeats one of them, against the same version as before.
     ///
     /// # Errors
-    /// In words: its set cannot be used, its backend not be reached, or it was stopped.
+    /// Its set cannot be used, its backend cannot be reached, or it was stopped; as a sentence.
     pub fn again(&self, old: &Old) -> Result<Taken, String> {
         let record = &old.record;
         let kept = kept::find(self.specialists.paths(), &record.exam_hash).map_err(|why| {
@@ -100,7 +97,7 @@ impl Round<'_> {
                 .map_err(|error| error.to_string())?
                 .metric,
             jobs: 1,
-            // Answers that were given long ago say nothing about now.
+            // Old answers are not evidence about the present.
             fresh: u128::from(self.now_ns.saturating_sub(last_ns)) > age.as_nanos(),
             goes_on: &|_| !self.stop.load(Ordering::Relaxed),
         };
@@ -110,7 +107,7 @@ impl Round<'_> {
         exam.take(entry, version, baseline.as_ref()).map_err(fail)
     }
 
-    /// The registry may have changed since the records were looked at.
+    /// Returns the registry, which may have changed since the records were checked.
     fn trusted(&self) -> Result<Arc<Registry>, String> {
         let seen = self.specialists.see().map_err(|error| error.to_string())?;
         if seen.is_trusted {

@@ -1,6 +1,6 @@
-//! One exam of one version through its real backend: asked, verified and recorded. Goes on where it was broken off.
+//! One exam of one version through its real backend: sent, verified and recorded. Resumes an interrupted exam.
 //!
-//! The command line and the process of `up` both take exams here, so that they mean the same.
+//! The command line and the process of `up` both take exams here, so that they are equivalent.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,32 +31,32 @@ use super::{Reply, ask_all, is_unreached};
 use crate::backend::{Backends, Limits};
 use crate::blocking;
 
-/// Cases that are asked at the same time, when nobody says otherwise.
+/// Default number of cases that are sent at the same time.
 pub const DEFAULT_JOBS: u16 = 4;
 
 /// Most threads that verify.
 const MAX_VERIFYING: usize = 8;
 
-/// Everything that one exam needs.
+/// Input of one exam.
 pub struct Exam<'a> {
     pub workspace: &'a Workspace,
-    /// What was set.
+    /// Settings.
     pub config: &'a Config,
-    /// Where the records are.
+    /// The specialists, with the records.
     pub specialists: &'a Specialists,
-    /// The questions.
+    /// The set of cases.
     pub set: AuditSet,
-    /// The set as it is written, where it is to be kept.
+    /// The set as written, if it is to be stored.
     pub written: Option<Value>,
-    /// Folder in which its files are looked for.
+    /// Folder with its files.
     pub package: PathBuf,
-    /// What an answer is worth.
+    /// Metric of an answer's value.
     pub metric: Metric,
-    /// Cases that are asked at the same time.
+    /// Cases that are sent at the same time.
     pub jobs: u16,
-    /// Begin anew, also when a run was broken off.
+    /// Set to start over, also after an interrupted run.
     pub fresh: bool,
-    /// Hears after every case how many are done; false breaks the exam off.
+    /// Called after every case with the number done; returns `false` to abort the exam.
     pub goes_on: &'a (dyn Fn(usize) -> bool + Sync),
 }
 
@@ -68,15 +68,15 @@ impl std::fmt::Debug for Exam<'_> {
 
 #[derive(Debug)]
 pub struct Taken {
-    /// What it came to.
+    /// The result.
     pub record: AuditRecord,
     /// Cases that were answered before.
     pub resumed: usize,
-    /// Where the record lies.
+    /// Path of the record.
     pub path: PathBuf,
 }
 
-/// Why there is no record.
+/// Reason why there is no record.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExamError {
@@ -86,12 +86,12 @@ pub enum ExamError {
     Set(#[from] SetError),
     #[error(transparent)]
     Metric(#[from] MetricError),
-    /// The backend was not reached, or the exam was broken off.
+    /// The backend was not reached, or the exam was interrupted.
     #[error("the audit of `{subject}` was broken off after {done} of {cases} cases: {why}")]
     Incomplete {
         /// Role and version.
         subject: String,
-        /// Cases that are answered and kept.
+        /// Number of answered and stored cases.
         done: usize,
         cases: usize,
         why: String,
@@ -101,7 +101,7 @@ pub enum ExamError {
 }
 
 impl<'a> Exam<'a> {
-    /// With a set from a file.
+    /// Opens an exam with a set from a file.
     pub fn open(
         workspace: &'a Workspace,
         config: &'a Config,
@@ -125,14 +125,14 @@ impl<'a> Exam<'a> {
         })
     }
 
-    /// Where the record of a version lies.
+    /// Returns the path of a version's record.
     #[must_use]
     pub fn path(&self, entry: &Entry, version: &Version) -> PathBuf {
         let folder = &self.specialists.paths().audits;
         audits::record_path(folder, &entry.role, &version.id, &self.set.exam_hash)
     }
 
-    /// The record that a version already has of this exam, or a fresh one.
+    /// Returns a version's existing record of this exam, or takes the exam.
     pub fn taken(&self, entry: &Entry, version: &Version) -> Result<AuditRecord, ExamError> {
         let path = self.path(entry, version);
         if path.exists() {
@@ -148,10 +148,10 @@ impl<'a> Exam<'a> {
         Ok(self.take(entry, version, None)?.record)
     }
 
-    /// Asks what was not answered yet, and writes the record when everything is. Not to be called from async code.
+    /// Sends the unanswered cases, and writes the record when all are answered. Must not be called from async code.
     ///
     /// # Errors
-    /// The backend cannot be reached, or a file not be written; what was answered is kept.
+    /// The backend cannot be reached, or a file cannot be written; answers are kept.
     pub fn take(
         &self,
         entry: &Entry,
@@ -206,7 +206,7 @@ impl<'a> Exam<'a> {
         })
     }
 
-    /// What is left to ask; `done` is in the order of the cases.
+    /// Returns the remaining cases; `done` is in the order of the cases.
     fn calls(&self, entry: &Entry, version: &Version, done: &[Given]) -> Vec<(usize, Call)> {
         let exam = self.set.exam_hash.get(..12).unwrap_or_default();
         let cases = self.set.cases.iter().enumerate();
@@ -223,7 +223,8 @@ impl<'a> Exam<'a> {
             .collect()
     }
 
-    /// Replies come in on this thread and are verified on others, so that a slow verifier spoils no measured time.
+    /// Sends the cases. Replies arrive on this thread and are verified on others, so that a slow verifier does not
+    /// affect measured times.
     fn ask(
         &self,
         entry: &Entry,
@@ -269,7 +270,7 @@ impl<'a> Exam<'a> {
             let jobs = usize::from(self.jobs);
             let asking = ask_all(&backends, calls, jobs, |reply| match &reply.answer {
                 Err(error) if is_unreached(error) => {
-                    // Where no server answered, both say the same.
+                    // If no server answered, both are equal.
                     broken_off = Some(match error.detail == error.error {
                         true => error.detail.clone(),
                         false => format!("{}: {}", error.error, error.detail),

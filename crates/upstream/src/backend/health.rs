@@ -1,18 +1,18 @@
-//! How a backend did lately, and for how long it is left alone, by kind of error.
+//! Recent health of a backend, and its pauses, by kind of error.
 //!
-//! - Too busy (429, or 503 with `Retry-After`): at once, for as long as it asks.
-//! - Not for us (401, 403, 404): at once, for the set time, because the next call would be refused as well.
-//! - Broken (408, other 5xx, another adapter, no answer): after so many failures in a row, for the set time.
-//! - Anything else it answers: it is alive.
+//! - Too busy (429, or 503 with `Retry-After`): immediately, for the requested time.
+//! - Not for us (401, 403, 404): immediately, for the set time, because the next call would be refused as well.
+//! - Broken (408, other 5xx, another adapter, no answer): after a number of failures in a row, for the set time.
+//! - Any other answer: it is alive.
 
 use std::time::{Duration, Instant};
 
 use specialist::contract::Wire;
 
-/// The pause of a backend that is too busy and does not say for how long.
+/// Pause for a backend that is too busy and does not name a time.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// Longest pause that a backend may ask for.
+/// Longest pause that a backend may request.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// Limits of a backend that fails.
@@ -22,21 +22,21 @@ pub(super) struct Patience {
     pub(super) rest: Duration,
 }
 
-/// What an answer says about the backend.
+/// Conclusion from an answer about the backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     /// It answers.
     Alive,
-    /// It asks for a pause.
+    /// It requests a pause.
     Busy(Duration),
-    /// It refuses us whatever is asked.
+    /// It refuses all our requests.
     Refuses,
     /// It does not work.
     Broken,
 }
 
 impl Finding {
-    /// Reads what came back. `is_other` says that another adapter answered.
+    /// Classifies a result. `is_other` is set if another adapter answered.
     pub(super) fn of(wire: &Wire, retry_after: Option<Duration>, is_other: bool) -> Self {
         let status = match wire {
             Wire::Answer { status, .. } | Wire::Broken { status, .. } => *status,
@@ -52,24 +52,24 @@ impl Finding {
         }
     }
 
-    /// Whether another address may do better.
+    /// Returns `true` if another address may succeed.
     pub(super) fn is_worth_another(self) -> bool {
         self != Self::Alive
     }
 }
 
-/// How it did lately.
+/// Recent results.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     failures: u64,
     rests_until: Option<Instant>,
-    /// Whether one call is under way that finds out how it is.
+    /// Set if one call is trying it.
     is_tried: bool,
     why: &'static str,
 }
 
 impl Health {
-    /// Takes note of a call.
+    /// Records the result of a call.
     pub(super) fn note(&mut self, finding: Finding, patience: Patience, now: Instant) {
         let (rest, why) = match finding {
             Finding::Alive => {
@@ -88,29 +88,29 @@ impl Health {
             self.rests_until = Some(now + rest);
             self.why = why;
         } else if self.is_tried {
-            // Its pause was over, and one failure is no reason for another.
+            // Its pause was over, and one failure is not a reason for another.
             self.rests_until = None;
         }
         self.is_tried = false;
     }
 
-    /// Whether it is left alone now.
+    /// Returns `true` if it is paused now.
     pub(super) fn rests(&self, now: Instant) -> bool {
         self.rests_until.is_some_and(|until| until > now)
     }
 
-    /// Whether its rest is over and the next call finds out how it is.
+    /// Returns `true` if its pause is over and the next call tries it.
     pub(super) fn is_on_trial(&self, now: Instant) -> bool {
         self.rests_until.is_some_and(|until| until <= now)
     }
 
-    /// Lets one call find out; the others wait for it as long as they would for a failure.
+    /// Lets one call try it; the others wait as long as after a failure.
     pub(super) fn try_again(&mut self, patience: Patience, now: Instant) {
         self.rests_until = Some(now + patience.rest);
         self.is_tried = true;
     }
 
-    /// Why it is left alone, and for how long still.
+    /// Returns the reason and the remaining time of the pause.
     pub(super) fn reason(&self, now: Instant) -> String {
         let left = self.rests_until.map(|until| until.duration_since(now));
         let seconds = left.unwrap_or_default().as_secs_f64().ceil();
@@ -140,7 +140,7 @@ mod tests {
         };
         let asked = Some(Duration::from_secs(7));
         let (one, thirty) = (Duration::from_secs(1), patience.rest);
-        // What came back, the pause that it asks for, and how long the backend rests after one and after two of them.
+        // The result, the requested pause, and the pause of the backend after one and after two of them.
         for (wire, retry_after, is_other, first, second) in [
             (answer(200), None, false, None, None),
             (answer(200), None, true, None, Some(thirty)),
@@ -167,7 +167,7 @@ mod tests {
             health.note(Finding::Alive, patience, now);
             assert!(!health.rests(now) && !health.is_on_trial(now));
         }
-        // One failure behind a pause that is over opens nothing; a second one does.
+        // One failure after an ended pause opens nothing; a second one does.
         let mut health = Health::default();
         health.note(Finding::Busy(one), patience, Instant::now());
         let later = Instant::now() + one;

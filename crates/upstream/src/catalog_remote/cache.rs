@@ -1,10 +1,9 @@
-//! Copies of remote files on disk, so that an unchanged file need not travel again.
+//! Copies of remote files on disk, so that an unchanged file need not be transferred again.
 //!
-//! One pair of files per full address: `<sha256 of the address>.body`, and beside it `.json`, which says what the body is
-//! a copy of, when it came, how to ask whether it changed, and its hash. The body is written first, so a pair that was
-//! written by two processes or half written does not agree with itself; such a pair counts as absent and is replaced.
-//! Nothing here decides whether a copy may be used. Copies are the owner's alone to read, like the password they may
-//! have been fetched with.
+//! One pair of files per full address: `<sha256 of the address>.body`, and beside it `.json`, with the address, the
+//! time, the validators and the hash of the body. The body is written first, so a pair that was written by two
+//! processes or partly written is inconsistent; such a pair counts as absent and is replaced. The caller decides about
+//! the use of a copy. Only the owner may read copies, like the password with which they may have been fetched.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,11 +25,11 @@ const NAME: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
     directory: PathBuf,
-    /// Most bytes that all copies together may have.
+    /// Most bytes of all copies together.
     max_bytes: u64,
 }
 
-/// What a server tells us to ask with the next time.
+/// Values of a server for the next conditional request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Validators {
     pub(super) etag: Option<String>,
@@ -38,7 +37,7 @@ pub(super) struct Validators {
 }
 
 impl Validators {
-    /// Whether both can stand in a header as they are; a damaged label must not stop the question.
+    /// Returns `true` if both can be sent in a header; a damaged label must not stop the request.
     fn can_be_sent(&self) -> bool {
         let visible = |text: &String| text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
         self.etag.iter().chain(&self.last_modified).all(visible)
@@ -71,8 +70,7 @@ impl Cache {
         }
     }
 
-    /// The copy of this address, if there is one that can be believed. One that says it comes from the future cannot:
-    /// its age would be wrong.
+    /// Returns the valid copy of this address, if there is one. One from the future is invalid: its age would be wrong.
     pub(super) fn find(&self, address: &Address, limit: usize, now_ns: u64) -> Option<Entry> {
         let label = files::read(&self.label_path(address), MAX_LABEL).ok()?;
         let label: Label = serde_json::from_slice(&label).ok()?;
@@ -88,7 +86,7 @@ impl Cache {
         })
     }
 
-    /// Replaces the copy of this address, and removes the oldest copies when all together are too large.
+    /// Replaces the copy of this address, and removes the oldest copies if all together are too large.
     pub(super) fn keep(&self, address: &Address, entry: &Entry) -> Result<(), FileError> {
         files::make_directory(&self.directory, Privacy::Secret)?;
         let _lock = Lock::take(&self.directory.join("lock"))?;
@@ -99,7 +97,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Removes the copy of this address. The label goes first, because a body without one is never believed.
+    /// Removes the copy of this address. The label is removed first, because a body without one is never used.
     pub(super) fn forget(&self, address: &Address) {
         remove(&self.label_path(address));
         remove(&self.body_path(address));
@@ -113,7 +111,7 @@ impl Cache {
         self.directory.join(format!("{}.body", name(address)))
     }
 
-    /// A folder that cannot be listed stays as it is until the next time; the copies in it are still good.
+    /// Removes the oldest copies. If the folder cannot be listed, it stays as it is; the copies in it are still valid.
     fn trim(&self) {
         let pairs = self.pairs();
         let mut total: u64 = pairs.values().map(|pair| pair.bytes).sum();
@@ -129,7 +127,7 @@ impl Cache {
         }
     }
 
-    /// The pairs by name; whatever else lies in the folder is not ours to count or remove.
+    /// Returns the pairs by name; other files in the folder are not ours to count or remove.
     fn pairs(&self) -> BTreeMap<String, Pair> {
         let mut pairs: BTreeMap<String, Pair> = BTreeMap::new();
         let entries = fs::read_dir(&self.directory)
@@ -163,11 +161,11 @@ fn label_text(address: &Address, entry: &Entry) -> Vec<u8> {
         validators: entry.validators.clone(),
         sha256: hex::encode(base::digest(&entry.bytes)),
     };
-    // Strings and numbers always have a JSON text; an empty label would merely be no label.
+    // Strings and numbers always have a JSON form; an empty label would count as absent.
     serde_json::to_vec_pretty(&label).unwrap_or_default()
 }
 
-/// From the full address, user info included: what one user may read is no copy for another.
+/// Returns the name for the full address, user info included: a copy of one user must not be used for another.
 fn name(address: &Address) -> String {
     hex::encode(base::digest(address.url.secret_text().as_bytes()))
 }
@@ -182,7 +180,7 @@ fn pair_name(path: &Path) -> Option<&str> {
 }
 
 fn remove(path: &Path) {
-    // A file that is gone already is what we want, and one that cannot be removed is replaced or ignored later.
+    // A missing file is fine, and one that cannot be removed is replaced or ignored later.
     drop(fs::remove_file(path));
 }
 

@@ -1,7 +1,7 @@
-//! What can go wrong with a remote catalog, and how it is told.
+//! Errors of a remote catalog.
 //!
-//! A message names the host and no more of the address, repeats at most one line of a foreign reason, and never holds a
-//! body, a password or a character that a terminal obeys. There is no `source`: the library's own errors print addresses.
+//! A message names the host and no more of the address, repeats at most one line of a foreign reason, and never
+//! contains a body, a password or a control character. There is no `source`: the library's own errors print addresses.
 
 use std::error::Error;
 use std::fmt;
@@ -10,41 +10,40 @@ use std::time::Duration;
 /// Longest foreign text in a message, in characters.
 const MAX_SHOWN: usize = 200;
 
-/// A file that could not be had, and what is left of it.
+/// A failed fetch, with the remaining copy of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteError {
     situation: Situation,
     older: Option<Older>,
 }
 
-/// A copy that an earlier fetch left behind; it is handed out only when asked for by name.
+/// A copy from an earlier fetch; it is returned only on explicit request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Older {
-    /// When its bytes came in, in nanoseconds since 1970.
+    /// Time of its bytes, in nanoseconds since 1970.
     pub cached_at_ns: u64,
-    /// How long ago that was.
     pub age: Duration,
 }
 
-/// What happened.
+/// Kind of the error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Situation {
-    /// There is no address.
+    /// No address is configured.
     #[error("the remote catalog is unavailable: its source is not configured")]
     NotConfigured,
-    /// The address cannot be one of a catalog.
+    /// The address cannot be that of a catalog.
     #[error("`{url}` is not the address of a catalog: {why}")]
     BadUrl {
-        /// Without user info.
+        /// The address, without user info.
         url: String,
-        /// What is wrong with it.
+        /// Description of the error.
         why: &'static str,
     },
-    /// A bundle id or a language that may not stand in an address.
+    /// A bundle id or a language that is not allowed in an address.
     #[error("`{segment}` cannot be the id of a bundle or a language in a remote catalog")]
     BadSegment {
-        /// Made harmless.
+        /// The segment, cleaned.
         segment: String,
     },
     /// There is no client for encrypted connections on this machine.
@@ -53,7 +52,7 @@ pub enum Situation {
         /// One line.
         reason: String,
     },
-    /// No connection, or none that is good.
+    /// No connection, or not a valid one.
     #[error("the remote catalog at `{host}` is unavailable: {reason}")]
     Unreachable {
         /// Host and port.
@@ -69,15 +68,14 @@ pub enum Situation {
         /// One line.
         reason: String,
     },
-    /// The time for the whole exchange is over.
+    /// The time limit of the whole exchange is exceeded.
     #[error("the remote catalog at `{host}` did not finish its answer within {} ms", limit.as_millis())]
     Timeout {
         /// Host and port.
         host: String,
-        /// The time.
         limit: Duration,
     },
-    /// It points elsewhere, and an answer must not choose whom we ask.
+    /// It redirects, but an answer must not determine the server.
     #[error("the remote catalog at `{host}` answered with a redirect, which is not followed")]
     Redirect {
         /// Host and port.
@@ -91,33 +89,33 @@ pub enum Situation {
         /// The HTTP status.
         status: u16,
     },
-    /// The file is too large, by what it declares or by what came.
+    /// The file is too large, by its declared or actual length.
     #[error(
         "the remote catalog at `{host}` sent a file that is too large: the limit is {limit} bytes"
     )]
     TooLarge {
         /// Host and port.
         host: String,
-        /// In decoded bytes.
+        /// The limit, in decoded bytes.
         limit: usize,
     },
-    /// All files together would cost too much.
+    /// All files together exceed a limit.
     #[error("the remote catalog at `{host}` is too large: {what}")]
     TooMuch {
         /// Host and port.
         host: String,
-        /// Which limit.
+        /// The exceeded limit.
         what: String,
     },
-    /// The settings ask for a signature, and there is none that counts.
+    /// The settings require a signature, and there is no valid one.
     #[error("the remote catalog at `{host}` is not signed as `[catalog]` requires: {what}")]
     Unsigned {
         /// Host and port.
         host: String,
-        /// What is wrong.
+        /// Description of the error.
         what: String,
     },
-    /// The body is encoded in a way that we did not ask for, or not in the way it says.
+    /// The body has an encoding that we did not request, or does not match its declared one.
     #[error("the remote catalog at `{host}` sent a body that cannot be decoded: {reason}")]
     BadEncoding {
         /// Host and port.
@@ -128,24 +126,24 @@ pub enum Situation {
 }
 
 impl RemoteError {
-    /// The same failure, with what is left of the file.
+    /// Adds the remaining copy to an error.
     pub(super) fn with_older(situation: Situation, older: Option<Older>) -> Self {
         Self { situation, older }
     }
 
-    /// What happened.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn situation(&self) -> &Situation {
         &self.situation
     }
 
-    /// The copy that is left, if any.
+    /// Returns the remaining copy, if any.
     #[must_use]
     pub fn older(&self) -> Option<Older> {
         self.older
     }
 
-    /// Whether the same request can succeed later without anybody changing anything here.
+    /// Returns `true` if the same request can succeed later without local changes.
     #[must_use]
     pub fn retryable(&self) -> bool {
         match self.situation {
@@ -159,7 +157,7 @@ impl RemoteError {
         }
     }
 
-    /// What the person can do about it.
+    /// Returns the remedy for the user.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self.situation {
@@ -223,7 +221,7 @@ impl fmt::Display for RemoteError {
 
 impl Error for RemoteError {}
 
-/// `3 hours old`, in the largest unit that fits.
+/// Formats the age as `3 hours old`, in the largest unit that fits.
 impl fmt::Display for Older {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.age.as_secs();
@@ -238,7 +236,7 @@ impl fmt::Display for Older {
     }
 }
 
-/// The innermost cause in one harmless line; the outer ones say where in the library it happened, and print addresses.
+/// Returns the innermost cause in one harmless line; the outer ones contain internals of the library and addresses.
 pub(crate) fn reason(error: &dyn Error) -> String {
     let mut innermost = error;
     while let Some(cause) = innermost.source() {
@@ -247,7 +245,7 @@ pub(crate) fn reason(error: &dyn Error) -> String {
     shown(&innermost.to_string())
 }
 
-/// The first line of a foreign text, cut to length, without what a terminal would obey or render backwards.
+/// Returns the first line of a foreign text, cut to length, without control and bidirectional characters.
 pub(super) fn shown(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let mut harmless: String = line

@@ -1,12 +1,12 @@
-//! One question and its answer over HTTP, under all limits.
+//! One request and its answer over HTTP, with all limits.
 //!
-//! Knows nothing of files on disk. Decides by status, length and encoding whether there is an answer, never by content.
+//! Does not access files. Status, length and encoding determine a valid answer, never its content.
 //!
 //! - HTTP/1.1 over TCP or TLS. Trust comes from the system's certificate store.
 //! - Redirects are an error, cookies are not kept, nothing is retried.
-//! - Proxies of the environment are not used: the person names one address, and Role OS reads no variables beyond its own.
-//! - gzip is asked for and decoded while it arrives. The limit counts decoded bytes; a length that the
-//!   server declares for a plain body is believed when it is too large, never when it is small.
+//! - Proxies of the environment are not used: the user names one address, and Role OS reads no other variables.
+//! - gzip is requested and decoded while it arrives. The limit counts decoded bytes; a declared length of a plain body
+//!   is used if it is too large, never if it is small.
 
 use std::time::Duration;
 
@@ -24,28 +24,28 @@ use super::error::{Situation, reason};
 use super::source::{Address, Source};
 use crate::exchange::{self, BodyError, Client};
 
-/// Longest validator that is kept and sent back; real ones have some dozen bytes.
+/// Longest validator that is stored and sent back; real ones have some dozen bytes.
 const MAX_VALIDATOR: usize = 1024;
 
-/// What came back.
+/// A valid answer.
 #[derive(Debug)]
 pub(super) enum Answer {
     File {
         bytes: Vec<u8>,
         validators: Validators,
-        /// Whether the whole file came and the server lets us keep it.
+        /// Set if the whole file arrived and the server permits storing it.
         may_keep: bool,
     },
-    /// The copy that we asked about is still right.
+    /// The copy is still current.
     NotModified,
 }
 
-/// A client for this source and no other.
+/// Creates a client for this source only.
 pub(super) fn client(source: &Source) -> Result<Client, Situation> {
     exchange::client(source.is_https()).map_err(|reason| Situation::NoTls { reason })
 }
 
-/// Asks for a file, with `known` to be spared what has not changed. The time counts to the last byte of the body.
+/// Requests a file, conditionally if `known` is given. The time limit covers the last byte of the body.
 pub(super) async fn ask(
     client: &Client,
     address: &Address,
@@ -86,7 +86,7 @@ fn request(
         ]
     });
     for (name, value) in known {
-        // What came as a header can be sent as one.
+        // A received header value can be sent as one.
         if let Some(value) = value.as_ref().and_then(|it| HeaderValue::from_str(it).ok()) {
             headers.insert(name, value);
         }
@@ -123,7 +123,7 @@ async fn receive(
     })
 }
 
-/// A 304 that names another version than the one we asked about confirms nothing.
+/// Returns `true` if a 304 confirms our version; one with another version confirms nothing.
 fn confirms(answered: &Validators, known: &Validators) -> bool {
     match (&answered.etag, &known.etag) {
         (Some(answered), Some(known)) => opaque(answered) == opaque(known),
@@ -131,7 +131,7 @@ fn confirms(answered: &Validators, known: &Validators) -> bool {
     }
 }
 
-/// The tag without its mark of weakness, which does not count for this question (RFC 9110, 8.8.3.2).
+/// Returns the tag without its weakness mark, which is irrelevant for this comparison (RFC 9110, 8.8.3.2).
 fn opaque(etag: &str) -> &str {
     etag.strip_prefix("W/").unwrap_or(etag)
 }
@@ -159,7 +159,7 @@ fn forbids_keeping(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The validators that can be sent back as they came.
+/// Returns the validators that can be sent back unchanged.
 fn validators(headers: &HeaderMap) -> Validators {
     let short = |name: HeaderName| {
         let value = headers.get(name)?.to_str().ok()?;

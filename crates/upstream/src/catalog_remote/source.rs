@@ -1,7 +1,7 @@
-//! Where the remote catalog lies: the base address, and the names that may stand in an address below it.
+//! The address of the remote catalog: the base, and the names that are allowed below it.
 //!
-//! Text becomes a [`Source`] or a [`Segment`] once, here, before any address is built. Nothing is fetched here, and user
-//! info is never shown.
+//! A string becomes a [`Source`] or a [`Segment`] once, here, before any address is built. Nothing is fetched here, and
+//! user info is never shown.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -19,14 +19,14 @@ const MAX_SEGMENT: usize = 128;
 
 /// The base address of a catalog: http or https, with neither query nor fragment.
 ///
-/// The host is trusted configuration, so private addresses are fine; what comes from it is not trusted.
+/// The host is trusted configuration, so private addresses are fine; its answers are not trusted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Source {
     base: WebAddress,
 }
 
 impl Source {
-    /// Reads the value of `AI_AGENT_ROLES_CATALOG_URL`, as the environment has it.
+    /// Parses the value of `AI_AGENT_ROLES_CATALOG_URL` from the environment.
     pub fn configured(value: Option<&OsStr>) -> Result<Self, RemoteError> {
         let value = value.unwrap_or_default();
         match value.to_str() {
@@ -35,7 +35,7 @@ impl Source {
         }
     }
 
-    /// Reads a base address; white space around it and slashes at its end do not count.
+    /// Parses a base address; surrounding white space and trailing slashes are ignored.
     pub fn parse(url: &str) -> Result<Self, RemoteError> {
         let text = url.trim();
         if text.is_empty() {
@@ -47,7 +47,7 @@ impl Source {
         if !begins_with_http(text) {
             return Err(bad(text, "it must begin with http:// or https://"));
         }
-        // Programs that read such an address disagree on which server it names.
+        // Programs disagree on the server of such an address.
         if text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
             return Err(bad(text, "it holds white space or a backslash"));
         }
@@ -58,17 +58,17 @@ impl Source {
         Ok(Self { base })
     }
 
-    /// Whether the way to the host is encrypted.
+    /// Returns `true` if the connection is encrypted.
     pub(super) fn is_https(&self) -> bool {
         self.base.is_https()
     }
 
-    /// Host and port: all that an error message says of the address.
+    /// Returns host and port: the only parts of the address in error messages.
     pub(super) fn host(&self) -> String {
         self.base.host().to_owned()
     }
 
-    /// The full address of a file.
+    /// Returns the full address of a file.
     pub(super) fn address(&self, wanted: Wanted<'_>) -> Address {
         let base = self.base.path().trim_end_matches('/');
         let path = match wanted {
@@ -98,7 +98,8 @@ fn bad(text: &str, why: &'static str) -> RemoteError {
     })
 }
 
-/// What may be shown of a text that is no good address: it cannot be taken apart, so all behind an `@` goes as well.
+/// Returns the displayable part of an invalid address: it cannot be parsed, so everything after an `@` is removed as
+/// well.
 fn without_secrets(text: &str) -> String {
     if text.contains('@') {
         let scheme = text.split_once("://").map(|(scheme, _)| scheme);
@@ -112,7 +113,7 @@ fn without_secrets(text: &str) -> String {
     text.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
-/// Without user info and trailing slashes.
+/// Prints without user info and trailing slashes.
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.base.to_string().trim_end_matches('/'))
@@ -125,12 +126,12 @@ impl fmt::Debug for Source {
     }
 }
 
-/// A bundle id or a language that may stand in an address: `a` to `z`, digits and `-`, at least one.
+/// A bundle id or a language that is allowed in an address: `a` to `z`, digits and `-`, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment(String);
 
 impl Segment {
-    /// Checks the text; it is the only way to get a segment, so that no address can leave its base.
+    /// Checks the string; the only constructor of a segment, so that no address can leave its base.
     pub fn parse(text: &str) -> Result<Self, RemoteError> {
         let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if (1..=MAX_SEGMENT).contains(&text.len()) && text.bytes().all(good) {
@@ -142,7 +143,6 @@ impl Segment {
         }
     }
 
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -170,16 +170,16 @@ pub enum Wanted<'a> {
     },
 }
 
-/// The address of one file; it may carry a password, so it has no `Debug`.
+/// The address of one file; it may contain a password, so it has no `Debug`.
 pub(super) struct Address {
-    /// To be asked, never to be shown.
+    /// For requests, never displayed.
     pub(super) url: WebAddress,
-    /// To be shown.
+    /// For display.
     pub(super) host: String,
 }
 
 impl Address {
-    /// The address without user info, for a cache entry to say what it is a copy of.
+    /// Returns the address without user info, for the label of a cache entry.
     pub(super) fn masked(&self) -> String {
         self.url.to_string()
     }

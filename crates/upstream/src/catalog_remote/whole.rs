@@ -1,6 +1,6 @@
 //! A whole remote catalog: the index, then the files that it declares, a few at a time and under one limit.
 //!
-//! The index is hostile, so the places that it names are parsed as [`Segment`]s before anything is asked for.
+//! The index is untrusted, so its names are parsed as [`Segment`]s before any request.
 
 use catalog::catalog::Draft;
 use catalog::source::{File, INDEX, NOTE, Sources};
@@ -10,28 +10,28 @@ use roles::signature::{self, Digests};
 use super::error::{Situation, shown};
 use super::{Age, Fetched, Remote, RemoteError, Segment, Wanted};
 
-/// What to do about a declared file that cannot be fetched. One that the server does not have is missing either way.
+/// Handling of a declared file that cannot be fetched. One that the server does not have is missing either way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
     /// Fail.
     Refuse,
-    /// Go on; the file is a broken one in the draft.
+    /// Continue; the draft contains it as a broken file.
     Keep,
 }
 
 /// Returns `true` for the paths of files that are fetched.
 pub type Wants<'a> = dyn Fn(&str) -> bool + Sync + 'a;
 
-/// A catalog as the server has it now, unchecked, and how its files came.
+/// A catalog in its current state on the server, unchecked, with the origin of its files.
 #[derive(Debug)]
 pub struct Whole {
-    /// What was read.
+    /// The parsed content.
     pub draft: Draft,
-    /// Files that travelled just now.
+    /// Number of transferred files.
     pub fresh: usize,
-    /// Files of which the server said that our copy is still right.
+    /// Number of files for which the server confirmed our copy.
     pub revalidated: usize,
-    /// When the oldest of those copies came in, in nanoseconds since 1970.
+    /// Time of the oldest of those copies, in nanoseconds since 1970.
     pub oldest_ns: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ impl Remote {
     /// Fetches the index and those of the declared files that are wanted, all of them under one limit.
     ///
     /// # Errors
-    /// The index cannot be fetched, a limit is exceeded, a required signature does not hold, or there is a gap.
+    /// The index cannot be fetched, a limit is exceeded, a required signature is invalid, or there is a gap.
     pub async fn whole(&self, wants: &Wants<'_>, gaps: Gaps) -> Result<Whole, RemoteError> {
         let limit = self.limits.total_time;
         let gathered = tokio::time::timeout(limit, self.gather(wants, gaps)).await;
@@ -121,12 +121,12 @@ impl Remote {
         Situation::TooMuch { host, what }.into()
     }
 
-    /// One file that the index declares, by its path in the catalog.
+    /// Fetches one file that the index declares, by its path in the catalog.
     async fn declared(&self, path: &str) -> Result<Fetched, RemoteError> {
         let parts: Vec<&str> = path.split('/').collect();
         let (id, language) = match parts.as_slice() {
             ["bundles", id, file] => (*id, file.strip_suffix(".yaml").unwrap_or(file)),
-            // The id itself had slashes.
+            // The id itself contained slashes.
             _ => (path, ""),
         };
         let (id, language) = (Segment::parse(id)?, Segment::parse(language)?);
@@ -154,7 +154,7 @@ impl Whole {
     }
 }
 
-/// A server that has no such file says so; everything else is a file that cannot be read.
+/// Converts an error: a status of 404 or 410 means a missing file, everything else an unreadable one.
 fn unavailable(error: &RemoteError) -> File {
     match error.situation() {
         Situation::Status {

@@ -1,4 +1,4 @@
-//! Asks candidates, measures them, and holds what they say against their verifiers.
+//! Calls candidates, measures them, and checks their answers with verifiers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use specialist::contract::{Answered, CallError};
 use super::{Arena, Asking, Ran};
 
 impl Arena<'_> {
-    /// Asks all at once.
+    /// Calls all at once.
     pub(super) async fn ask_all(
         &self,
         asked: Asked<'_>,
@@ -29,7 +29,7 @@ impl Arena<'_> {
         join_all(each).await
     }
 
-    /// Asks one, as often as it is measured, and holds its first answer against its verifier.
+    /// Calls one candidate, as often as it is measured, and checks its first answer with its verifier.
     async fn ask(
         &self,
         asked: Asked<'_>,
@@ -128,7 +128,7 @@ impl Arena<'_> {
         }
     }
 
-    /// Verifiers may run a command, which is waited for elsewhere.
+    /// Verifies an output. Verifiers may run a command, which needs a blocking thread.
     pub(super) async fn verify(
         &self,
         declared: &Declared,

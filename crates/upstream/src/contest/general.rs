@@ -1,4 +1,4 @@
-//! The general model in a contest: asked beside the candidates when something is to be learned, never served as one.
+//! The general model in a contest: called beside the candidates for learning, never served as one.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::dispatch::Due;
 use crate::fallback::Said;
 
 impl Arena<'_> {
-    /// Asks the general model once, where there is one.
+    /// Calls the general model once, if there is one.
     pub(super) async fn ask_general(
         &self,
         asked: Asked<'_>,
@@ -86,7 +86,7 @@ impl Arena<'_> {
         }
     }
 
-    /// Says of every candidate how far it agrees with the general model.
+    /// Sets each candidate's agreement with the general model.
     pub(super) async fn compare(&self, asked: Asked<'_>, said: &Said, ran: &mut [(Ran, Measured)]) {
         let registry = self.dispatcher.specialists.registry().ok();
         for (one, measured) in ran {
@@ -109,7 +109,7 @@ impl Arena<'_> {
         }
     }
 
-    /// What a candidate's execution cost, where a price is known.
+    /// Returns the cost of a candidate's execution, if a price is known.
     pub(super) fn price(
         &self,
         entrant: &Entrant,
@@ -124,14 +124,14 @@ impl Arena<'_> {
         ];
         let price = self.config.model_price(names)?;
         let told = call.and_then(|answered| answered.usage);
-        // An adapter that tells less than what was seen is not cheaper for it.
+        // An adapter that reports less than was observed is not cheaper for it.
         let (input, output) = told.map_or((input, output), |usage| {
             (usage.input.max(input), usage.output.max(output))
         });
         Some(price.usd(input, output))
     }
 
-    /// Writes a probe down as the contest that it was: the version that answered, and the general model.
+    /// Logs a probe as a contest between the version that answered and the general model.
     pub async fn note_probe(
         &self,
         due: &Due,

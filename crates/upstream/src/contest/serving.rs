@@ -1,5 +1,5 @@
-//! What is served of a contest: the best certified candidate that passed, else an active version without a verifier, else
-//! the general model, held against the same verifier, else the honest "unsure".
+//! Selects the served answer of a contest: the best certified candidate that passed, else an active version without a
+//! verifier, else the general model, checked by the same verifier, else "unsure".
 
 use routing::specialists::Asked;
 use selection::contest::{Held, Measured};
@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::{Arena, Asking, Ran, scale};
 use crate::fallback::{FallbackError, Said};
 
-/// What is served, and by whom.
+/// The served answer with its source.
 pub(super) struct Served {
     pub(super) result: Result<Value, FallbackError>,
-    /// Place among the candidates, when it is one of theirs.
+    /// Index among the candidates, if it is one of theirs.
     pub(super) by: Option<usize>,
     pub(super) verified: bool,
     pub(super) fallback: Option<&'static str>,
@@ -23,7 +23,8 @@ pub(super) struct Served {
 }
 
 impl Arena<'_> {
-    /// The best certified candidate that passed; an active version without a verifier; the general model; "unsure".
+    /// Selects the best certified candidate that passed; an active version without a verifier; the general model;
+    /// "unsure".
     pub(super) async fn serve(
         &self,
         asked: Asked<'_>,
@@ -91,7 +92,7 @@ impl Arena<'_> {
             answered,
             general: None,
         };
-        // What a manifest prefers is about answers that failed; a backend that is down has given none.
+        // A manifest's preference is about failed answers; a backend that is down has given none.
         let first = ran.first().filter(|_| answered);
         if first.is_some_and(|(ran, _)| ran.entrant.declaration.fallback == Declared::Unsure) {
             return unsure(nobody.to_owned(), answered);
@@ -113,7 +114,7 @@ impl Arena<'_> {
         };
         let said = match said {
             Ok(said) => said,
-            // Where nobody took part at all, it is a plain dispatch that nobody could answer.
+            // Without any entrant, it is a plain dispatch without an answer.
             Err(error) if ran.is_empty() => {
                 return Served {
                     result: Err(error),

@@ -1,4 +1,4 @@
-//! A small web server on a port of its own: it reads a whole request, answers what a test tells it, and counts.
+//! A small web server on a separate port: it reads a whole request, returns a test's answer, and counts.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -17,18 +17,18 @@ pub(crate) struct Request {
     pub(crate) connection: usize,
 }
 
-/// What is answered.
+/// An answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     /// Status, further headers and body.
     Http(u16, &'static str, String),
-    /// Nothing, for so long.
+    /// No answer for this time.
     Silence(Duration),
-    /// A head that promises more than comes.
+    /// A head that promises more than follows.
     Stall(Duration),
 }
 
-/// JSON with status 200.
+/// Returns JSON with status 200.
 pub(crate) fn json(body: &Value) -> Reply {
     Reply::Http(200, "", body.to_string())
 }
@@ -54,7 +54,7 @@ impl Adapter {
             for (connection, stream) in listener.incoming().flatten().enumerate() {
                 let (answer, seen) = (Arc::clone(&answer), Arc::clone(&seen));
                 thread::spawn(move || {
-                    // A caller that goes away ends the conversation.
+                    // A caller that goes away ends the connection.
                     converse(&stream, connection, &*answer, &seen);
                 });
             }

@@ -1,4 +1,4 @@
-//! Exams that are too old are taken again, from the set that was kept, through the real backend.
+//! Exams that are too old are taken again, from the stored set, through the real backend.
 
 use std::fs;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ fn taken(place: &Place) -> PathBuf {
     taken.path
 }
 
-/// One look, so many days from now: how many are too old, and what became of each.
+/// Checks once, so many days from now; returns the result of each repeated exam.
 fn look(place: &Place, days: u64, stop: bool) -> Vec<Result<bool, String>> {
     let workspace = Workspace::at(place.folder.path()).unwrap();
     let (specialists, stop) = (place.open(), AtomicBool::new(stop));
@@ -61,7 +61,7 @@ fn record(path: &PathBuf) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// As if the exam had been taken long ago.
+/// Backdates the exam.
 fn backdate(path: &PathBuf) {
     let mut old = record(path);
     old["finished_at"] = json!("2020-01-01T00:00:00Z");
@@ -78,7 +78,7 @@ fn an_old_exam_is_taken_again_and_a_young_one_is_not() {
     assert_eq!(look(&place, 31, false), [Ok(true)]);
     assert_eq!(adapter.seen().len(), 4, "the backend was asked again");
     backdate(&path);
-    // The set need not lie where it lay; its copy is what counts.
+    // The set may be missing at its old place; its copy counts.
     fs::remove_file(place.folder.path().join("audit.json")).unwrap();
     assert_eq!(look(&place, 0, false), [Ok(true)]);
     assert_ne!(record(&path)["finished_at"], "2020-01-01T00:00:00Z");

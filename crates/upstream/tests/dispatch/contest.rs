@@ -1,4 +1,4 @@
-//! Contests against real servers on loopback: who is asked, who wins, what is served, and what is written down.
+//! Contests against real servers on loopback: entrants, winners, served answers, and logs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +33,7 @@ struct Place {
     measurements: u64,
 }
 
-/// A version with a schema for its verifier.
+/// Returns a version with a schema as its verifier.
 fn version(id: &str, level: &str) -> Value {
     json!({
         "id": id, "adapter_id": id, "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0.5, "certified_level": level,
@@ -91,7 +91,7 @@ impl Place {
         )
     }
 
-    /// One contest with everything fresh.
+    /// Holds one contest with fresh state.
     fn about(&self, input: &Value, learn: bool, k: usize, target: Option<&Value>) -> Contested {
         let specialists = self.specialists();
         let backends = Backends::new(Limits::from(&self.config.specialist));
@@ -151,7 +151,7 @@ impl Place {
     }
 }
 
-/// Answers with what a table has for the adapter.
+/// Serves the table's answer for the adapter.
 fn serving(table: &[(&'static str, Value)]) -> Adapter {
     let table: BTreeMap<&'static str, Value> = table.iter().cloned().collect();
     Adapter::new(move |request: &Request| {
@@ -176,7 +176,7 @@ fn pins(adapter: &Adapter) -> Vec<String> {
     pins
 }
 
-/// A program as the general model, with this JSON.
+/// Returns settings with a program as the general model, which prints this JSON.
 fn general(json: &str) -> String {
     let word = Value::String(json.to_owned());
     format!("[fallback.claude]\nkind = \"command\"\ncommand = [\"echo\", {word}]\n")
@@ -244,7 +244,7 @@ fn serving_asks_the_active_one_and_the_next_certified_one_and_nobody_uncertified
     let place = Place::new(&adapter.url, Some("a"), &versions, "");
     let held = place.contest(false, 3, None);
     assert_eq!(pins(&adapter), ["a", "b"]);
-    // The refuser is as fast and passed, and does not win.
+    // The refusing candidate is as fast and passed, and does not win.
     assert_eq!(winner(&held), Some("b"));
     assert_eq!(held.answer.result.as_ref().unwrap()["title"], "fine");
     assert_eq!(held.left_out.len(), 1);
@@ -473,7 +473,7 @@ fn a_newcomer_is_tried_fifty_times_among_many() {
     let versions: Vec<Value> = (0..4).map(|at| version(&format!("v{at}"), "L1")).collect();
     let mut place = Place::new(&adapter.url, Some("v0"), &versions, "");
     place.measurements = 1;
-    // Two places, four versions: the kept place goes to whoever was tried least.
+    // Two places, four versions: the reserved place goes to the version with the fewest trials.
     for _ in 0..150 {
         place.contest(true, 2, None);
     }
@@ -482,7 +482,7 @@ fn a_newcomer_is_tried_fifty_times_among_many() {
     assert!(trials.values().all(|tried| *tried >= 50), "{trials:?}");
 }
 
-/// The finding: what the selector learned of a broken backend kept the version from learning after it was mended.
+/// Regression: a low score from a broken backend stopped the version from learning after the repair.
 #[test]
 fn a_low_score_keeps_nobody_from_learning() {
     let adapter = serving(&[("a", json!({ "title": "a" }))]);

@@ -1,4 +1,4 @@
-//! Backends and the general model against real servers on loopback: what is sent, what counts, what it may cost.
+//! Backends and the general model against real servers on loopback: requests, valid answers, and costs.
 
 #![expect(
     clippy::unwrap_used,
@@ -85,7 +85,7 @@ fn input() -> Value {
     json!({ "embedding": [1.0, 0.0], "claim": "x" })
 }
 
-/// One dispatch with everything fresh.
+/// Executes one dispatch with fresh state.
 fn dispatch(place: &Place) -> Answer {
     let (specialists, backends, fallback) = (place.open(), place.backends(), place.fallback());
     let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &Embedding);
@@ -106,7 +106,7 @@ async fn ask_with(dispatcher: &Dispatcher<'_>, input: Value) -> Answer {
     dispatcher.dispatch(asked, None).await
 }
 
-/// The error of the adapter's call, or `ok`.
+/// Returns the error of the adapter's call, or `ok`.
 fn called(answer: &Answer) -> String {
     match answer.receipt.call.as_ref().unwrap() {
         Ok(_) => "ok".to_owned(),
@@ -141,7 +141,7 @@ fn served_by_the_adapter_with_exactly_this_request() {
     assert_eq!(answer.receipt.to_json()["source"], "specialist");
 }
 
-/// A general model that counts how often it is asked.
+/// Returns a general model that counts its calls.
 fn counted(answer: &'static str) -> (Adapter, String) {
     let general =
         Adapter::new(move |_| reply(&json!({ "choices": [{ "message": { "content": answer } }] })));
@@ -182,7 +182,7 @@ fn answers_are_probed_as_they_are_drawn_and_what_differs_disagrees() {
     let (general, config) = counted("general");
     let one_in_three = format!("[specialist]\nshadow_every = 3\n{config}");
     let place = Place::new(&adapter.url, json!({}), &one_in_three);
-    // One of each three, here the first; nothing is drawn for the other two.
+    // One of every three, here the first; nothing is drawn for the other two.
     let draws = Mutex::new(vec![9, 6]);
     let chance = Chance::new(move || draws.lock().unwrap().pop().unwrap());
     let (specialists, backends, fallback) = (
@@ -463,7 +463,7 @@ fn a_backend_that_does_not_answer_is_left_alone_for_a_while() {
     );
 }
 
-/// The names of what became of so many dispatches, one after the other.
+/// Returns the names of the results of so many dispatches, one after the other.
 fn calls(place: &Place, count: usize) -> Vec<String> {
     let (specialists, backends, fallback) = (place.open(), place.backends(), place.fallback());
     let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &Embedding);
@@ -497,7 +497,7 @@ fn another_address_answers_where_one_fails() {
         assert_eq!(calls(&place, 8), ["ok"; 8]);
         assert_eq!((bad.seen().len(), good.seen().len()), (tried, 8));
     }
-    // What is wrong with the question itself is wrong everywhere.
+    // An invalid request is invalid for every address.
     let strict = Adapter::new(|_| Reply::Http(400, "", "no".into()));
     let never = Adapter::new(|_| reply(&good()));
     let place = Place::new(&strict.url, json!({ "backend_urls": [never.url] }), ECHO);
@@ -695,7 +695,7 @@ fn the_days_cap_is_kept_before_the_call() {
          usd_per_million_input = 1.0\nusd_per_million_output = 5.0",
         server.url
     );
-    // A call is set aside with at most 100 output tokens and its bytes, and settled at 60 millionths.
+    // A call is reserved with at most 100 output tokens and its bytes, and settled at 60 millionths.
     let paid = (0..30)
         .filter(|_| ask(&config, folder.path()).is_ok())
         .count();

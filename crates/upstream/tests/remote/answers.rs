@@ -1,4 +1,4 @@
-//! Which answers count as a file, and what is said of the others.
+//! Answers that count as a file, and errors of the others.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -12,14 +12,14 @@ use super::site::{Site, respond};
 use super::wire::{Wire, hold, say, say_forever};
 use super::{PATIENT, fetch, name, told};
 
-/// Expects this of an ordinary server's answer.
+/// Asserts the result for an ordinary server's answer.
 fn check(status: u16, headers: &[(&str, &str)], body: impl Into<Vec<u8>>, expected: &str) {
     let site = Site::with(status, headers, body);
     assert_eq!(told(fetch(&site.base(), PATIENT)), expected, "{status}");
     assert_eq!(site.asked().len(), 1, "asked once, whatever comes");
 }
 
-/// Expects this of bytes on the wire.
+/// Asserts the result for bytes on the wire.
 fn check_wire(answer: impl Into<Vec<u8>>, expected: &str) {
     let wire = Wire::saying(answer);
     assert_eq!(told(fetch(&wire.base(), PATIENT)), expected);
@@ -187,7 +187,7 @@ fn plain_text_where_tls_is_expected() {
     let source = format!("https://127.0.0.1:{}", wire.port());
     let source = upstream::catalog_remote::Source::parse(&source).unwrap();
     let remote = upstream::catalog_remote::Remote::new(source, None, super::limits(PATIENT));
-    // A machine without a certificate store says so; every other one finds out that this is no TLS.
+    // A machine without a certificate store reports that; every other one finds that this is not TLS.
     match remote {
         Ok(remote) => assert_eq!(name(&super::index(&remote).unwrap_err()), "unreachable"),
         Err(error) => assert_eq!(name(&error), "no tls"),

@@ -1,4 +1,4 @@
-//! What a server gets to see of us, and what it never does.
+//! Data that a server receives from us, and data that it never does.
 
 use upstream::blocking;
 use upstream::catalog_remote::{Remote, Segment, Source, Wanted};
@@ -79,7 +79,7 @@ fn hostile_segments_never_reach_the_server() {
         "../etc", "a/b", "A", "foo.bar", "foo_bar", "", "..", "en\n", "pt-BR", "%2e%2e", "a?b",
         "a#b", "@evil",
     ] {
-        // There is no other way to a segment, so there is no way to ask.
+        // A segment has no other constructor, so such a request is impossible.
         if let Ok(segment) = Segment::parse(hostile) {
             let as_id = Wanted::Bundle {
                 id: &segment,
@@ -119,7 +119,7 @@ fn one_remote_serves_many_calls() {
     let site = Site::with(200, &[], "text");
     let remote = remote(&site.base(), None);
     for _ in 0..5 {
-        // Each call has a runtime of its own; a connection of the last one must not be waited for.
+        // Each call has its own runtime; a connection of the last one must not block.
         assert_eq!(index(&remote).unwrap().bytes, b"text");
     }
     assert_eq!(told(fetch(&site.base(), PATIENT)), "fresh: text");

@@ -1,4 +1,4 @@
-//! Copies on disk: when they are asked about, when they are believed, and when they are only offered.
+//! Copies on disk: revalidation, use, and offers of old copies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use upstream::catalog_remote::{Age, Fetched, Remote, Segment, Source, Wanted};
 use super::site::{Asked, Site, respond};
 use super::{PATIENT, index, limits, name, remote};
 
-/// A remote with copies, at a site that answers by this.
+/// A remote with copies, and a site with this answer function.
 struct Stage {
     site: Site,
     remote: Remote,
@@ -36,7 +36,7 @@ impl Stage {
         fetched
     }
 
-    /// `<age>: <text>` of one fetch.
+    /// Returns `<age>: <text>` of one fetch.
     fn told(&self) -> String {
         let fetched = self.fetch();
         let age = match fetched.age {
@@ -46,7 +46,7 @@ impl Stage {
         format!("{age}: {}", String::from_utf8(fetched.bytes).unwrap())
     }
 
-    /// A header of the last question.
+    /// Returns a header of the last request.
     fn last(&self, header: &str) -> String {
         self.site.asked().last().unwrap().header(header).to_owned()
     }
@@ -62,7 +62,7 @@ impl Stage {
     }
 }
 
-/// Answers like a web server that has this text under this tag.
+/// Answers like a web server with this text under this tag.
 fn tagged(asked: &Asked, etag: &str, text: &'static str) -> axum::http::Response<axum::body::Body> {
     if asked.header("if-none-match") == etag {
         respond(304, &[("etag", etag)], "")
@@ -243,7 +243,7 @@ fn a_failed_answer_leaves_the_copy_as_it_was() {
     assert_eq!(stage.told(), "revalidated: text");
 }
 
-/// Damages the copy and expects it to be asked for as if it had never been there, and replaced.
+/// Damages the copy and asserts that it is fetched as if it had never existed, and replaced.
 fn check_damage(extension: &str, damage: impl Fn(&Path)) {
     let stage = Stage::new(|asked| tagged(asked, "\"one\"", "text"));
     assert_eq!(stage.told(), "fresh: text");
@@ -277,7 +277,7 @@ fn a_label_cannot_smuggle_a_header() {
     let text = fs::read_to_string(&label).unwrap();
     let text = text.replace(r#"\"one\""#, r#"a\r\nx-evil: 1"#);
     base::files::write(&label, text.as_bytes(), base::files::Privacy::Secret).unwrap();
-    // The copy's validator is nothing that can be sent, so it is asked for as if there were none.
+    // The copy's validator cannot be sent, so the request is unconditional.
     assert_eq!(stage.told(), "fresh: text");
     assert_eq!(stage.last("x-evil"), "");
 }

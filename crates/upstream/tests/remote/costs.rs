@@ -1,4 +1,4 @@
-//! What an answer may cost in bytes and in time.
+//! Limits of bytes and time of an answer.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ const LIMIT: usize = 1_000_000;
 
 const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// `<count> bytes` or the situation's name.
+/// Returns `<count> bytes` or the situation's name.
 fn cost(base: &str, time: Duration) -> String {
     match fetch(base, time) {
         Ok(bytes) => format!("{} bytes", bytes.len()),
@@ -29,7 +29,7 @@ fn a_declared_length_is_refused_before_the_body_is_read() {
         let wire = Wire::new(move |mut stream| {
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
             say(&mut stream, head.as_bytes());
-            // No body ever comes; whoever waits for it runs into the time limit.
+            // There is never a body; waiting for it runs into the time limit.
             hold(stream);
         });
         assert_eq!(cost(&wire.base(), PATIENT), "too large");
@@ -76,7 +76,7 @@ fn chunks_without_a_length_are_counted() {
         for _ in 0..6 {
             say(&mut stream, &chunk(&[b'x'; 256 * 1024]));
         }
-        // Not even the last chunk is needed to know.
+        // The error is known before the last chunk.
         hold(stream);
     });
     assert_eq!(cost(&wire.base(), PATIENT), "too large");
@@ -114,7 +114,7 @@ fn a_body_that_inflates_to_nothing_runs_out_of_time() {
     assert_eq!(cost(&wire.base(), IMPATIENT), "timeout");
 }
 
-/// Expects the time limit to hold, with some grace for a busy machine.
+/// Asserts the time limit, with some grace for a busy machine.
 fn check_time(script: impl Fn(std::net::TcpStream) + Clone + Send + 'static) {
     let wire = Wire::new(script);
     let since = Instant::now();
@@ -174,7 +174,7 @@ fn a_pause_within_the_limit_is_fine() {
     assert_eq!(cost(&wire.base(), PATIENT), "8 bytes");
 }
 
-/// A catalog of so many languages, each file of 300 bytes.
+/// Returns a catalog with so many languages, each file of 300 bytes.
 fn catalog(languages: usize) -> Site {
     let codes: Vec<_> = (0..languages).map(|number| format!("l{number}")).collect();
     let index = format!(

@@ -1,6 +1,6 @@
-//! The remote catalog against real servers on loopback: what is asked, what is accepted, what it may cost, what is kept.
+//! The remote catalog against real servers on loopback: requests, accepted answers, limits and copies.
 //!
-//! [`site`] answers as an ordinary web server does; [`wire`] writes bytes as no web server should.
+//! [`site`] answers like an ordinary web server; [`wire`] writes bytes that no web server should send.
 
 #![expect(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ use upstream::catalog_remote::{Fetched, Limits, Remote, RemoteError, Situation, 
 /// Enough for an answer on a busy machine.
 const PATIENT: Duration = Duration::from_secs(20);
 
-/// Enough for nothing, where a test is about the limit itself.
+/// Too short for any answer, for tests of the limit itself.
 const IMPATIENT: Duration = Duration::from_millis(300);
 
 fn limits(time: Duration) -> Limits {
@@ -39,7 +39,7 @@ fn remote(base: &str, copies: Option<&Path>) -> Remote {
     Remote::new(source, copies.map(Path::to_owned), limits(PATIENT)).unwrap()
 }
 
-/// The index, as the command line fetches it.
+/// Fetches the index like the command line.
 fn index(remote: &Remote) -> Result<Fetched, RemoteError> {
     blocking::run(remote.index()).unwrap()
 }
@@ -51,7 +51,7 @@ fn fetch(base: &str, time: Duration) -> Result<Vec<u8>, RemoteError> {
     index(&remote).map(|fetched| fetched.bytes)
 }
 
-/// The situation's name, which is what most tests are about.
+/// Returns the situation's name, which most tests check.
 fn name(error: &RemoteError) -> &'static str {
     match error.situation() {
         Situation::NotConfigured => "not configured",
@@ -69,7 +69,7 @@ fn name(error: &RemoteError) -> &'static str {
     }
 }
 
-/// `fresh: <text>`, or the situation's name.
+/// Returns `fresh: <text>`, or the situation's name.
 fn told(result: Result<Vec<u8>, RemoteError>) -> String {
     match result {
         Ok(bytes) => format!("fresh: {}", String::from_utf8_lossy(&bytes)),
@@ -80,7 +80,7 @@ fn told(result: Result<Vec<u8>, RemoteError>) -> String {
     }
 }
 
-/// What every message owes its reader.
+/// Checks the properties of every error message.
 fn check_manners(error: &RemoteError) {
     let message = error.to_string();
     assert!(message.chars().count() <= 400, "{message}");

@@ -1,4 +1,4 @@
-//! An ordinary web server on a port of its own, which answers as a test tells it and remembers what it was asked.
+//! An ordinary web server on a separate port, which returns a test's answers and records the requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -11,17 +11,17 @@ use axum::http::{HeaderMap, Response};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 
-/// One question.
+/// One request.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// How many came before it.
+    /// Number of requests before it.
     pub(crate) before: usize,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
 }
 
 impl Asked {
-    /// A header's text; empty when there is none.
+    /// Returns a header's text; empty if there is none.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
@@ -65,7 +65,7 @@ impl Site {
         Self { address, asked }
     }
 
-    /// One that gives every question the same answer.
+    /// Creates a server that answers every request alike.
     pub(crate) fn with(status: u16, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Self {
         let headers: Vec<(String, String)> = headers
             .iter()
@@ -89,7 +89,7 @@ impl Site {
         self.address.to_string()
     }
 
-    /// All questions so far.
+    /// Returns all requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! A server that writes exactly the bytes that a test hands it, when it says so: for answers that no web server sends.
+//! A server that writes exactly the bytes of a test, at the test's time: for answers that no web server sends.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Runs `script` with every connection, after the question has been read.
+    /// Runs `script` with every connection, after the request has been read.
     pub(crate) fn new(script: impl Fn(TcpStream) + Clone + Send + 'static) -> Self {
         Self::at_once(move |mut stream| {
             read_question(&mut stream);
@@ -20,7 +20,7 @@ impl Wire {
         })
     }
 
-    /// The same, but the question is not waited for: who answers before it came answers nothing.
+    /// Does the same without waiting for the request: a script that answers before it is sent answers nothing.
     pub(crate) fn at_once(script: impl Fn(TcpStream) + Clone + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -33,7 +33,7 @@ impl Wire {
         Self { address }
     }
 
-    /// Runs `script` when the question is there, and leaves it unread: such a connection is reset when it is closed.
+    /// Runs `script` when the request has arrived, and leaves it unread: such a connection is reset when it is closed.
     pub(crate) fn unread(script: impl Fn(TcpStream) + Clone + Send + 'static) -> Self {
         Self::at_once(move |stream| {
             let _length = stream.peek(&mut [0; 16]);
@@ -41,7 +41,7 @@ impl Wire {
         })
     }
 
-    /// One that writes this and closes.
+    /// Creates a server that writes this and closes.
     pub(crate) fn saying(answer: impl Into<Vec<u8>>) -> Self {
         let answer = answer.into();
         Self::new(move |mut stream| say(&mut stream, &answer))
@@ -67,12 +67,12 @@ fn read_question(stream: &mut TcpStream) {
     }
 }
 
-/// Writes what the other side still wants to hear.
+/// Writes if the other side still reads.
 pub(crate) fn say(stream: &mut TcpStream, bytes: &[u8]) {
     let _gone = stream.write_all(bytes);
 }
 
-/// Writes the same again and again until nobody listens, or for five seconds.
+/// Writes the same repeatedly until the other side closes, or for five seconds.
 pub(crate) fn say_forever(stream: &mut TcpStream, bytes: &[u8], pause: Duration) {
     let since = std::time::Instant::now();
     while since.elapsed() < Duration::from_secs(5) && stream.write_all(bytes).is_ok() {
@@ -85,7 +85,7 @@ pub(crate) fn hold(mut stream: TcpStream) {
     let _closed = stream.read(&mut [0; 16]);
 }
 
-/// One chunk of a chunked body.
+/// Formats one chunk of a chunked body.
 pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
     let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
     chunk.extend_from_slice(bytes);

@@ -1,5 +1,5 @@
-//! A role with one general model and four specialists over five thousand inputs, through the real dispatch code on a local
-//! HTTP backend: does the loop of contests, log, selector and review find out who is good, and who is not?
+//! A role with one general model and four specialists over five thousand inputs, through the real dispatch code on a
+//! local HTTP backend: the loop of contests, log, selector and review must find the good and the bad models.
 
 #![expect(
     clippy::unwrap_used,
@@ -49,10 +49,10 @@ use adapter::{Adapter, json as reply};
 
 const ROLE: &str = "Worker";
 const INPUTS: usize = 5000;
-/// When a newcomer is registered, and when the log is reviewed.
+/// Number of inputs before a newcomer is registered, and before the log is reviewed.
 const NEWCOMER_AT: usize = 2500;
 const REVIEW_AT: usize = 4000;
-/// How often the selector is trained again.
+/// Inputs between trainings of the selector.
 const RETRAIN: usize = 500;
 
 /// A topic and its words; the model of that name is good at it. The last one has no specialist.
@@ -89,7 +89,7 @@ const TOPICS: [(&str, [&str; 8]); 5] = [
     ),
 ];
 
-/// An even number from 0 up to 1 that belongs to these words.
+/// Returns a uniform number from 0 up to 1 that is determined by these words.
 fn chance(words: &[&str]) -> f64 {
     let hash = canonical::hash_bytes(words.join("\u{1f}").as_bytes());
     u32::from_str_radix(&hash[..8], 16).map_or(0.0, |number| f64::from(number) / 4_294_967_296.0)
@@ -122,7 +122,7 @@ fn target(number: usize) -> Value {
     json!({ "title": TOPICS[topic(number)].0, "summary": words.join(" "), "entities": words[..4] })
 }
 
-/// What a model says to an input; the same input always gets the same answer.
+/// Returns a model's answer to an input; the same input always gets the same answer.
 fn answer(model: &str, number: usize) -> Value {
     let tag = number.to_string();
     let at_home = model == TOPICS[topic(number)].0;
@@ -152,7 +152,7 @@ fn passes(said: &Value) -> bool {
     said.get("title").is_some()
 }
 
-/// What an answer is worth when it costs nothing.
+/// Returns the value of an answer without its cost.
 fn worth(model: &str, number: usize) -> f64 {
     let said = answer(model, number);
     let metric = Metric::v1();
@@ -243,7 +243,7 @@ impl World {
         metrics::current(&self.workspace).unwrap()
     }
 
-    /// Learning runs over some inputs.
+    /// Holds learning runs over some inputs.
     fn learn(&mut self, inputs: std::ops::Range<usize>) {
         let current = self.current();
         let dispatcher = Dispatcher::new(&self.specialists, &self.backends, None, &self.judge);
@@ -299,7 +299,7 @@ impl World {
         book
     }
 
-    /// What the log asks for, done: what is to be pruned is deprecated.
+    /// Applies the proposals of the log: versions to prune are deprecated.
     fn review(&self) -> Vec<String> {
         let registry = self.specialists.registry().unwrap();
         let (log, metric) = (self.log(), self.current().metric);
@@ -336,7 +336,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The lines of the log, a contest each.
+/// Returns the lines of the log by contest.
 fn contests(log: &std::path::Path) -> Vec<Vec<Record>> {
     let mut all: Vec<Vec<Record>> = Vec::new();
     runs::lines(log, |line| {
@@ -399,7 +399,7 @@ fn the_loop_finds_out_who_is_good() {
     );
 }
 
-/// More passes and a better median score than the general model alone.
+/// Checks for more passes and a better median score than the general model alone.
 fn hypothesis_one(contests: &[Vec<Record>]) {
     let won = |contest: &Vec<Record>| contest.iter().find(|record| record.won()).cloned();
     let winners: Vec<Record> = contests.iter().filter_map(won).collect();
@@ -420,7 +420,7 @@ fn hypothesis_one(contests: &[Vec<Record>]) {
     assert!(together > alone, "{together} against {alone}");
 }
 
-/// Strengths are spread, so nobody wins most contests; whoever refuses fast wins none.
+/// Checks that strengths are spread, so that no model wins most contests; one that refuses fast wins none.
 fn hypothesis_two(contests: &[Vec<Record>]) {
     let mut wins: BTreeMap<String, usize> = BTreeMap::new();
     for contest in contests {
@@ -439,7 +439,7 @@ fn hypothesis_two(contests: &[Vec<Record>]) {
     assert!(refused.len() >= 50 && refused.iter().all(|record| record.refusal_penalty == 1.0));
 }
 
-/// On inputs that nobody has seen, the chosen model is worth at least 95 % of the best one of each.
+/// Checks that on unseen inputs, the chosen model has at least 95 % of the value of the best one of each.
 fn choices_are_nearly_the_best(book: &Book) {
     let models = ["base", "numbers", "rivers", "music", "cooking", "newcomer"];
     let selector = book.of(ROLE).unwrap();

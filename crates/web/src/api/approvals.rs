@@ -1,5 +1,5 @@
-//! Refused acts, and a person's yes to one of them. The levels of `roleos approve` hold here as well: a key that a
-//! passphrase protects signs nothing without it.
+//! Refused acts, and a person's approval of one. The levels of `roleos approve` apply as well: a key with a passphrase
+//! signs nothing without it.
 
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ pub(super) async fn approve(
     .await
 }
 
-/// Signs the yes to a refused act. Hold [`Desk::one_passphrase`] around it.
+/// Signs the approval of a refused act. The caller holds [`Desk::one_passphrase`].
 pub(crate) fn approve_act(
     desk: &Desk,
     (person, why): (&Person, &str),
@@ -180,7 +180,7 @@ pub(crate) fn dismiss_act(desk: &Desk, person: &Person, id: &str) -> Result<Dism
     })
 }
 
-/// The key that signs what a person decides.
+/// Returns the key that signs a person's decisions.
 pub(super) fn signing_key(
     desk: &Desk,
     passphrase: Option<&Zeroizing<String>>,

@@ -1,4 +1,4 @@
-//! The catalog of this workspace: what it offers, what is installed, import and update.
+//! The catalog of this workspace: roles on offer, installed roles, import and update.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) struct Language {
     lang: Option<String>,
 }
 
-/// The catalog's folder: `catalog/` of the workspace.
+/// Returns the catalog's folder: `catalog/` of the workspace.
 pub(crate) fn catalog_directory(desk: &Desk) -> Result<Directory, Problem> {
     let own = desk.workspace.root().join(CATALOG);
     if !has_catalog(desk) {
@@ -45,12 +45,12 @@ pub(crate) fn catalog_directory(desk: &Desk) -> Result<Directory, Problem> {
     Ok(Directory::open(&own)?)
 }
 
-/// Whether this workspace has a catalog of its own.
+/// Returns `true` if this workspace has its own catalog.
 pub(crate) fn has_catalog(desk: &Desk) -> bool {
     desk.workspace.root().join(CATALOG).is_dir()
 }
 
-/// A catalog whose index can be spoken of.
+/// Reads a catalog with a readable index.
 pub(crate) fn readable_catalog(directory: &Directory) -> Result<Draft, Problem> {
     let draft = directory.draft();
     match draft.served().remove(INDEX) {
@@ -104,7 +104,7 @@ pub(super) async fn open(
     .await
 }
 
-/// Why there is no such role to show.
+/// Returns the reason why there is no such role.
 pub(crate) fn no_card(slug: &str, reason: &NoCard) -> Problem {
     match reason {
         NoCard::UnknownSlug => missing(

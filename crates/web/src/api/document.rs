@@ -1,4 +1,4 @@
-//! The OpenAPI document: made from the handlers, so that a call cannot be served and not be described.
+//! The OpenAPI document, generated from the handlers, so that every call is described.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const LOGIN: &str = "operator";
 )]
 struct Document;
 
-/// Every call under `/api/`.
+/// Returns the routes of all calls under `/api/`.
 pub(super) fn routes() -> OpenApiRouter<Arc<Desk>> {
     OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(status::status))
@@ -87,7 +87,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Desk>> {
         .routes(routes!(ledger::prove_growth))
 }
 
-/// The document, with the errors that every call may answer.
+/// Returns the document, with the errors that every call may return.
 #[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = routes().into_openapi();
@@ -145,7 +145,7 @@ fn add_errors(operation: &mut Operation, has_body: bool) {
     }
 }
 
-/// The parameters that more than one call takes.
+/// Parameters of more than one call.
 const PARAMETERS: &[(&str, &str)] = &[
     ("action", "A gated action, such as `git:push`."),
     ("after", "The `next` of another page."),
@@ -158,7 +158,7 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("task", "The task's id in hexadecimal digits."),
 ];
 
-/// Adds the descriptions that OpenAPI asks for where the handler gives none.
+/// Adds required descriptions that the handler does not provide.
 fn describe(operation: &mut Operation) {
     let summary = operation.summary.clone().unwrap_or_default();
     for response in operation.responses.responses.values_mut() {
@@ -188,7 +188,7 @@ fn error(words: &str) -> Response {
         .build()
 }
 
-/// The document as it is committed and served.
+/// Returns the document as it is committed and served.
 #[must_use]
 pub fn document_text() -> String {
     let mut text = document().to_pretty_json().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What went wrong below, as an answer: whose fault it is decides the status.
+//! Converts errors of other crates into responses: the cause determines the status.
 
 use std::error::Error;
 use std::io;
@@ -24,12 +24,12 @@ fn internal(code: &'static str, error: &dyn Error) -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, code, said(error))
 }
 
-/// The workspace is not in a state in which this can be done.
+/// Returns the problem of a workspace in the wrong state.
 pub(super) fn conflict(code: &'static str, message: impl Into<String>) -> Problem {
     Problem::new(StatusCode::CONFLICT, code, message)
 }
 
-/// A value that is well-formed and cannot be used.
+/// Returns the problem of a well-formed but unusable value.
 pub(super) fn unfit(code: &'static str, message: impl Into<String>) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, code, message)
 }
@@ -149,7 +149,7 @@ impl From<RolesError> for Problem {
     }
 }
 
-/// The registry, or everything that is wrong with it.
+/// Checks the registry; returns all its problems.
 pub(super) fn valid(registry: &Registry) -> Result<(), Problem> {
     if registry.is_valid() {
         return Ok(());
@@ -165,7 +165,7 @@ fn invalid(problems: &str) -> Problem {
     .hint("correct the file; nothing was changed")
 }
 
-/// A state that cannot be used.
+/// Returns the problem of an unusable state.
 pub(crate) fn unreadable(error: &Unreadable) -> Problem {
     conflict("state_unreadable", said(error)).hint(
         "nothing routes to a specialist; `roleos specialist repair` sets the file aside and rebuilds it from the logs",

@@ -1,4 +1,4 @@
-//! Keeps the view current while the process runs, and tells those who listen what is new.
+//! Keeps the view current while the process runs, and notifies listeners of new entries.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 use super::Desk;
 use index::{Changes, Progress, ViewError};
 
-/// Between two looks at the files. A look without news costs one question to the system for each file that grows.
+/// Interval of checks of the files. A check without news costs one system call per growing file.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The person at the terminal hears of a round that takes longer than this, and then every time as long.
+/// Duration of a round after which the person at the terminal is told, repeatedly.
 const LONG: Duration = Duration::from_secs(2);
 
 impl Desk {
-    /// Brings the view up to date and tells those who listen what is new. To be called again and again, on a thread
-    /// that may wait.
+    /// Updates the view and notifies listeners of new entries. Must be called repeatedly, on a thread that may block.
     pub fn refresh(&self) -> Result<Changes, ViewError> {
         let told = Mutex::new(Instant::now());
         let changes = self.view.refresh(|Progress { done, total }| {
@@ -28,7 +27,7 @@ impl Desk {
             }
         })?;
         let was_current = self.current.swap(true, Ordering::Relaxed);
-        // What was there when the process started is no news.
+        // Entries from before the start of the process are not new.
         if was_current {
             self.tell_news(&changes)?;
         } else {
@@ -38,7 +37,7 @@ impl Desk {
         Ok(changes)
     }
 
-    /// Tells open pages that something they show is other than before. Approvals change without a line in a log.
+    /// Notifies open pages of changes. Approvals change without a line in a log.
     fn announce(&self, changes: &Changes) {
         if self.changed.receiver_count() == 0 {
             return;
@@ -54,7 +53,7 @@ impl Desk {
         }
     }
 
-    /// Whether the view has been read once, and how far that is.
+    /// Returns `true` if the view has been read once, and the progress.
     #[must_use]
     pub fn progress(&self) -> (bool, Progress) {
         let progress = Progress {
@@ -64,7 +63,7 @@ impl Desk {
         (self.current.load(Ordering::Relaxed), progress)
     }
 
-    /// Looks again and again until the process ends.
+    /// Refreshes the view until the process ends.
     pub async fn follow(self: Arc<Self>) {
         let mut closing = self.closing.subscribe();
         let mut said = String::new();
@@ -76,7 +75,7 @@ impl Desk {
                 Ok(Err(error)) => base::said(&error),
                 Err(_) => "our own code failed".to_owned(),
             };
-            // What is wrong is said once, not four times a second.
+            // An error is reported once, not four times per second.
             if failed != said && !failed.is_empty() {
                 self.notice
                     .tell(&format!("warning: the view is not current: {failed}"));

@@ -1,4 +1,4 @@
-//! How every handler takes its input and says what is wrong: limits first, then a status, a stable code and words.
+//! Common input and errors of all handlers: limits first, then a status, a stable code and a message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use index::list::{Filter, Key, Listable, MAX_PAGE, Page};
 
 /// Longest body.
 const MAX_BODY: usize = 1024 * 1024;
-/// Longest time that one may take to come.
+/// Longest time to receive a body.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a handler gives back.
+/// Result of a handler.
 pub(super) type Answer<T> = Result<axum::Json<T>, Problem>;
 
 impl IntoResponse for Problem {
@@ -47,7 +47,7 @@ pub(super) struct ApiError {
     retryable: bool,
 }
 
-/// Runs what touches files or the database on a thread that may wait.
+/// Executes work on files or the database on a thread that may block.
 pub(crate) async fn waiting<T: Send + 'static>(
     desk: &Arc<Desk>,
     work: impl FnOnce(&Desk) -> Result<T, Problem> + Send + 'static,
@@ -64,7 +64,7 @@ pub(crate) async fn waiting<T: Send + 'static>(
     })
 }
 
-/// As [`waiting`], with the answer as JSON.
+/// Does the same as [`waiting`], with the result as JSON.
 pub(super) async fn answer<T: Send + 'static>(
     desk: &Arc<Desk>,
     work: impl FnOnce(&Desk) -> Result<T, Problem> + Send + 'static,
@@ -72,7 +72,7 @@ pub(super) async fn answer<T: Send + 'static>(
     waiting(desk, work).await.map(axum::Json)
 }
 
-/// A body of JSON.
+/// A JSON body.
 #[derive(Debug)]
 pub(super) struct Given<T>(pub(super) T);
 
@@ -93,7 +93,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
         }
         let (parts, sent) = request.into_parts();
         let body = body(&parts.headers, sent).await?;
-        // First whether it is JSON at all, then whether it is what was asked for.
+        // First checks that it is JSON, then that it has the required form.
         let parsed: Result<IgnoredAny, _> = serde_json::from_slice(&body);
         parsed.map_err(|error| syntax(&error.to_string()))?;
         if body.trim_ascii_start().first() != Some(&b'{') {
@@ -105,7 +105,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
     }
 }
 
-/// A body under a limit of size and one of time.
+/// Reads a body with limits of size and time.
 pub(crate) async fn body(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     let read = tokio::time::timeout(PATIENCE, read(headers, body)).await;
     read.unwrap_or_else(|_| {
@@ -169,7 +169,7 @@ fn unexpected(message: &str) -> Problem {
         .hint("`/openapi.json` says what is expected")
 }
 
-/// The query behind `?`.
+/// The query after `?`.
 #[derive(Debug)]
 pub(super) struct Asked<T>(pub(super) T);
 
@@ -188,7 +188,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     }
 }
 
-/// A query that cannot be used.
+/// Returns the problem of an invalid query.
 pub(crate) fn bad_query(why: &str) -> Problem {
     Problem::new(
         StatusCode::BAD_REQUEST,
@@ -261,7 +261,7 @@ pub(super) struct List<T> {
     complete: bool,
 }
 
-/// Answers one page of a list: `limit` rows (1 to 200, else 50) behind `after`, the `next` of another page.
+/// Returns one page of a list: `limit` rows (1 to 200, default 50) after `after`, the `next` of another page.
 pub(super) async fn list<T: Listable + Send + 'static>(
     desk: &Arc<Desk>,
     (limit, after): (Option<u32>, Option<String>),
@@ -298,7 +298,7 @@ pub(crate) fn missing(code: &'static str, message: impl Into<String>) -> Problem
     Problem::new(StatusCode::NOT_FOUND, code, message)
 }
 
-/// A call that is there for another method, which `Allow` names.
+/// Returns the problem of a call with another method, which `Allow` names.
 pub(super) async fn wrong_method(method: Method) -> Problem {
     let message = format!("`{method}` is not how this is called");
     Problem::new(
@@ -309,7 +309,7 @@ pub(super) async fn wrong_method(method: Method) -> Problem {
     .hint("`/openapi.json` says how")
 }
 
-/// A path below `/api/` that nobody answers.
+/// Returns the problem of an unknown path below `/api/`.
 pub(super) async fn unknown_path() -> Problem {
     missing("unknown_path", "there is no such call").hint("`/openapi.json` lists all of them")
 }

@@ -1,4 +1,4 @@
-//! Grants: what agents may do here without being asked, until when and how often.
+//! Grants: actions that agents may perform here without a question, with time and use limits.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::operate::checked_reason;
 use crate::login::Person;
 use crate::problem::Problem;
 
-/// Longest time that can be asked for in seconds: ten years.
+/// Longest duration in seconds: ten years.
 const MAX_SECONDS: u64 = 10 * 366 * 86_400;
 /// Most uses.
 const MAX_USES: u64 = 1_000_000;
@@ -201,7 +201,7 @@ pub(super) async fn revoke(
     .await
 }
 
-/// Takes a grant back. Hold [`Desk::one_passphrase`] around it.
+/// Revokes a grant. The caller holds [`Desk::one_passphrase`].
 pub(crate) fn revoke_grant(
     desk: &Desk,
     (person, why): (&Person, &str),

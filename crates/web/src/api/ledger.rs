@@ -1,4 +1,4 @@
-//! The Merkle log over the bundles: its signed checkpoint, its proofs, and whether anything is missing.
+//! The Merkle log over the bundles: its signed checkpoint, its proofs, and checks for missing bundles.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What an operator does with specialists: register, promote, roll back, halt, clear. Each needs a login and a reason, and
-//! leaves a line in the events log.
+//! Actions of an operator on specialists: register, promote, roll back, halt, clear. Each needs a login and a reason,
+//! and leaves a line in the events log.
 
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ impl Signature {
         })
     }
 
-    /// For acts that need one.
+    /// Creates one for acts with a required reason.
     pub(crate) fn needed(
         person: Person,
         named: Option<String>,
@@ -285,7 +285,7 @@ pub(super) async fn halt(
     .await
 }
 
-/// An act on a role that needs a reason.
+/// Performs an act on a role that needs a reason.
 async fn signed(
     what: &'static str,
     LoggedIn(person): LoggedIn,

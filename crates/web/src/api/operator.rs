@@ -70,7 +70,7 @@ pub(super) async fn log_in(
     Ok(response)
 }
 
-/// A name that fits into one line of a log.
+/// Checks that a name fits on one line of a log.
 pub(crate) fn checked_name(name: String) -> Result<String, Problem> {
     let fits = !name.trim().is_empty()
         && name.chars().count() <= MAX_NAME
@@ -82,7 +82,7 @@ pub(crate) fn checked_name(name: String) -> Result<String, Problem> {
     Err(unfit("bad_operator", message))
 }
 
-/// Why nobody was let in.
+/// Returns the problem of a refused login.
 pub(crate) fn denied(denied: Denied) -> Problem {
     match denied {
         Denied::Wrong { left: None } => wrong(""),

@@ -1,4 +1,4 @@
-//! What agents did here and what was answered; and what would be answered to a command.
+//! Tool calls of agents with their verdicts, and the verdict on any command.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -142,8 +142,8 @@ fn explained(desk: &Desk, body: Explain) -> Result<Value, Problem> {
     Ok(shape::decision(&decision))
 }
 
-/// The parts of calls that decided, read off their words alone: journals keep the words, and the answer of then stands
-/// beside them. Nothing is marked where nothing was found or where the words were cut.
+/// Returns the parts of calls that determined the verdict, from their words alone: journals store the words, and the
+/// verdict of that time is shown beside them. Nothing is marked if nothing was found or the words were cut.
 pub(crate) fn deciding_parts(desk: &Desk, calls: &[Decision]) -> Vec<Vec<(usize, usize)>> {
     let set = &desk.config.oversight;
     let (policy, governance) = (set.policy(), set.governance());
@@ -175,14 +175,14 @@ pub(crate) fn deciding_parts(desk: &Desk, calls: &[Decision]) -> Vec<Vec<(usize,
     calls.iter().map(spans).collect()
 }
 
-/// What the gate would say to a call, by the settings, grants and contracts that hold now.
+/// Returns the gate's verdict on a call, by the current settings, grants and contracts.
 pub(crate) fn decided(
     desk: &Desk,
     tool: &str,
     input: &Value,
     directory: Option<&str>,
 ) -> Result<oversight::Decision, Problem> {
-    // What was set since the process started counts, as it does for the hook.
+    // Settings changed since the start of the process count, as they do for the hook.
     let config = Config::load(&desk.workspace, &desk.environment)?;
     let set = &config.oversight;
     let contracts = Source::of(&desk.workspace)

@@ -1,4 +1,4 @@
-//! The run log: candidates, contests, and what they add up to.
+//! The run log: candidates, contests, and statistics.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What all the evidence adds up to: the scorecard and the cost-to-outcome curve, over verified bundles.
+//! Statistics of all evidence: the scorecard and the cost-to-outcome curve, over verified bundles.
 
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ pub(super) struct Card {
     suite: Option<String>,
 }
 
-/// Parses the bounds of a time.
+/// Parses the bounds of a time range.
 fn filter(since: Option<&str>, until: Option<&str>) -> Result<Filter, Problem> {
     let time = |name, text: Option<&str>| {
         let parse = |text| {
@@ -107,7 +107,7 @@ fn filter(since: Option<&str>, until: Option<&str>) -> Result<Filter, Problem> {
     })
 }
 
-/// How the workspace stands against its thresholds, ledger included.
+/// Compares the workspace with its thresholds, ledger included.
 pub(crate) fn acceptance(
     desk: &Desk,
     report: &Report,

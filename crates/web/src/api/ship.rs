@@ -21,11 +21,11 @@ use super::errors::unfit;
 use super::frame::{Answer, Given, answer, waiting};
 use crate::problem::Problem;
 
-/// Longest time that a shipment may take to come.
+/// Longest time to receive a shipment.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest time that one waits for its turn.
+/// Longest time that a shipment waits for its turn.
 const TURN: Duration = Duration::from_secs(20);
-/// When a client that found no place should come again.
+/// Retry time for a client that found no place.
 const AGAIN: Duration = Duration::from_secs(2);
 
 impl From<ArchiveError> for Problem {
@@ -134,7 +134,7 @@ impl From<ShipAnswer> for Receipt {
     }
 }
 
-/// Says in JSON what became of a shipment.
+/// Converts the result of a shipment to JSON.
 fn receipt(taken: Taken) -> ShipAnswer {
     let item = |judged| match judged {
         Judged::Kept { is_known, proof } => ItemAnswer {
@@ -222,7 +222,7 @@ pub(super) struct Enrolment {
     signature: String,
 }
 
-/// Parses a public key that a client sent.
+/// Parses a client's public key.
 pub(super) fn public_key(digits: &str) -> Result<PublicKey, Problem> {
     let bytes: Option<[u8; 32]> = hex::decode(digits).ok().and_then(|it| it.try_into().ok());
     let key = bytes.and_then(|bytes| PublicKey::parse(&bytes));

@@ -1,4 +1,4 @@
-//! Specialists: who serves which role, and what the evidence says.
+//! Specialists: serving versions by role, and the evidence.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What this process is and how far it is.
+//! Identity and progress of this process.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! New verdicts as they come, as server-sent events.
+//! New verdicts as server-sent events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::Desk;
 
-/// A sign of life when there is no news.
+/// Interval of keep-alive events.
 const PULSE: Duration = Duration::from_secs(15);
 
 /// New verdicts as they come: `event: verdict`, the data is a row of `/api/decisions`. A reader who is too slow hears
@@ -47,9 +47,9 @@ pub(super) async fn stream(
     Sse::new(news.take_until(ended)).keep_alive(KeepAlive::new().interval(PULSE))
 }
 
-/// Resolves when the process ends, so that an open stream does not hold it up.
+/// Resolves when the process ends, so that an open stream does not delay it.
 async fn closed(mut closing: watch::Receiver<bool>) {
-    // An error means that the desk is gone, which is an end as well.
+    // An error means that the state is dropped, which is an end as well.
     closing.wait_for(|closing| *closing).await.ok();
 }
 
@@ -59,7 +59,7 @@ impl Desk {
         self.closing.send_replace(true);
     }
 
-    /// Hears new verdicts.
+    /// Subscribes to new verdicts.
     #[must_use]
     pub fn news(&self) -> broadcast::Receiver<Arc<super::Decision>> {
         self.news.subscribe()

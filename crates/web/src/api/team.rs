@@ -1,4 +1,4 @@
-//! Who may send evidence and who may ask: machines, API tokens, and the audit log of both.
+//! Access of machines and programs: enrolled machines, API tokens, and the audit log of both.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::ship::{name, public_key};
 use crate::login::Person;
 use crate::problem::Problem;
 
-/// Acts that are shown.
+/// Most acts that are shown.
 const MOST_ACTS: usize = 1000;
 
 /// A machine whose evidence is taken.

@@ -1,4 +1,4 @@
-//! Bundles: the list from the view, and one bundle read from its file and checked again every time.
+//! Bundles: the list from the view, and single bundles, read from their files and checked again on every call.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use index::rows::Task;
 use present::show::replay_html;
 use present::show::replay_view::{ReplayView, commands};
 
-/// Shortest beginning of a task id.
+/// Shortest prefix of a task id.
 const MIN_ID: usize = 4;
 
 /// Which bundles.
@@ -78,13 +78,13 @@ pub(super) async fn list(
 
 /// One bundle's file.
 struct Loaded {
-    /// From the folder of the bundles.
+    /// Path from the folder of the bundles.
     file: String,
     bytes: Vec<u8>,
 }
 
 impl Desk {
-    /// The bundle of a task, by its id or the beginning of one.
+    /// Finds the bundle of a task, by its id or a prefix of it.
     fn bundle(&self, task: &str) -> Result<Loaded, Problem> {
         let wanted = task.replace('-', "").to_lowercase();
         let is_id = wanted.len() >= MIN_ID && wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -115,7 +115,7 @@ impl Desk {
     }
 }
 
-/// Hands the judged bundle to `work`.
+/// Passes the judged bundle to `work`.
 fn judged<T>(
     desk: &Desk,
     task: &str,
@@ -170,7 +170,7 @@ pub(super) async fn verify(State(desk): State<Arc<Desk>>, Part(task): Part) -> A
     .await
 }
 
-/// Where the ledger has this bundle, byte for byte, and how many it has.
+/// Returns the place of this bundle in the ledger, and the ledger's size.
 fn place(desk: &Desk, judged: &Judged<'_>) -> Result<Option<(u64, u64)>, Problem> {
     let Some(contents) = judged.contents() else {
         return Ok(None);
@@ -181,7 +181,7 @@ fn place(desk: &Desk, judged: &Judged<'_>) -> Result<Option<(u64, u64)>, Problem
         created_ns: header.created_ns,
         bundle_sha256: base::digest(judged.bytes()),
     };
-    // The view may be a moment behind the file.
+    // The view may be slightly behind the file.
     match desk.view.place_of(&leaf)? {
         Some(place) => Ok(Some(place)),
         None => Ok(desk.store.place_of(&leaf)?),
@@ -237,7 +237,7 @@ pub(super) async fn download(
     waiting(&desk, move |desk| {
         judged(desk, &task, |loaded, judged| {
             let contents = judged.contents().ok_or_else(|| malformed(judged))?;
-            // Only hexadecimal digits of the bundle itself get into the name, whatever the path says.
+            // The name contains only hexadecimal digits of the bundle itself, regardless of the path.
             let name = contents.header().task_id.to_string();
             let (bytes, kind, ending) = match asked.format {
                 Format::Bundle => (
@@ -268,7 +268,7 @@ pub(super) async fn download(
     .await
 }
 
-/// A replay, whole or as a part of another page.
+/// Renders a replay, as a whole or as a part of another page.
 pub(crate) fn replay(
     desk: &Desk,
     file: &str,
@@ -293,7 +293,7 @@ pub(crate) fn replay(
     })
 }
 
-/// One bundle, judged now, with its place in the ledger and the ledger's size.
+/// Judges one bundle, with its place in the ledger and the ledger's size.
 pub(crate) fn judged_bundle<T>(
     desk: &Desk,
     task: &str,
@@ -305,7 +305,7 @@ pub(crate) fn judged_bundle<T>(
     })
 }
 
-/// An answer that a browser saves under a name.
+/// Returns a response that a browser saves under a name.
 fn as_file(bytes: Vec<u8>, kind: &'static str, name: &str) -> Response<Body> {
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = StatusCode::OK;
@@ -318,7 +318,7 @@ fn as_file(bytes: Vec<u8>, kind: &'static str, name: &str) -> Response<Body> {
     response
 }
 
-/// We sign statements only about what we believe.
+/// Returns a signed statement. We sign only statements about verified bundles.
 fn statement(desk: &Desk, file: &str, judged: &Judged<'_>) -> Result<Value, Problem> {
     let Judged::Evidence(evidence) = judged else {
         let why = judged.verdict().explain();

@@ -1,8 +1,7 @@
-//! The way to the login code on the same machine without a terminal: a socket that only this user can reach.
+//! Access to the login code on the same machine without a terminal: a socket that only this user can reach.
 //!
-//! `roleos login-code` connects and is given the code. The folder of the socket has mode 0700 and the socket 0600; the
-//! system tells which user and which process connected, so that another user gets nothing, and nor does a program that
-//! runs below a coding agent.
+//! `roleos login-code` connects and receives the code. The folder of the socket has mode 0700 and the socket 0600; the
+//! system reports the connecting user and process, so that other users, and programs below a coding agent, get nothing.
 
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,18 +20,18 @@ use crate::api::Desk;
 
 /// Longest answer that is read.
 const MAX_ANSWER: u64 = 4096;
-/// How long either side waits for the other.
+/// Longest time that either side waits.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Pause after a connection could not be accepted.
+/// Pause after a failed accept.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Where the socket of a workspace is.
+/// Returns the path of a workspace's socket.
 #[must_use]
 pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.keys_dir().join("login.sock")
 }
 
-/// The listening socket; its file goes away with it.
+/// The listening socket; dropping it removes its file.
 #[derive(Debug)]
 pub struct LocalDoor {
     listener: StdListener,
@@ -40,7 +39,7 @@ pub struct LocalDoor {
 }
 
 impl LocalDoor {
-    /// Opens the socket of a workspace whose place this process has taken; a file that a crash left behind is replaced.
+    /// Opens the socket of a workspace that this process has locked; a file left by a crash is replaced.
     pub fn open(workspace: &Workspace) -> io::Result<Self> {
         let path = path(workspace);
         files::make_directory(&workspace.keys_dir(), Privacy::Secret).map_err(io::Error::other)?;
@@ -55,7 +54,7 @@ impl LocalDoor {
         Ok(door)
     }
 
-    /// Tells the code to everyone who may have it, until it is dropped.
+    /// Sends the code to every permitted client, until it is dropped.
     pub async fn serve(self, desk: Arc<Desk>) {
         let listener = self.listener.try_clone().and_then(UnixListener::from_std);
         let Ok(listener) = listener else { return };
@@ -100,7 +99,7 @@ fn answer(stream: &UnixStream, desk: &Desk) -> Value {
                 above.agent, above.shown_by
             ));
         }
-        // One that has ended may have handed the connection on.
+        // An ended process may have passed the connection on.
         Err(why) => {
             return refused(format!(
                 "it cannot be told what process {process} is: {why}"
@@ -113,14 +112,14 @@ fn answer(stream: &UnixStream, desk: &Desk) -> Value {
     }
 }
 
-/// The answer fits into the socket's buffer, so that one write is enough; a client that is gone needs none.
+/// Sends the answer. It fits into the socket's buffer, so one write is enough; a client that is gone needs none.
 async fn tell(stream: UnixStream, answer: Value) {
     if stream.writable().await.is_ok() {
         stream.try_write(format!("{answer}\n").as_bytes()).ok();
     }
 }
 
-/// Asks the process that serves `workspace` for its login code; the inner error is its refusal.
+/// Requests the login code of the process that serves `workspace`; the inner error is its refusal.
 pub fn ask(workspace: &Workspace) -> io::Result<Result<String, String>> {
     ask_at(&path(workspace))
 }

@@ -1,8 +1,8 @@
-//! Who has to wait before the next guess of a login code: each client for itself, longer every time.
+//! Waiting times between guesses of a login code: per client, longer every time.
 //!
 //! A client on this machine never waits: programs and the person share its address, and a program must not be able to
-//! keep the person out. There the 60 bits of a code are enough: a thousand million guesses find it with a chance of one
-//! in a thousand million.
+//! keep the person out. There the 60 bits of a code are enough: a thousand million guesses find it with a probability
+//! of one in a thousand million.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -13,24 +13,24 @@ use axum::http::request::Parts;
 
 /// Wrong guesses before a client waits.
 const MAX_WRONG: u32 = 5;
-/// How long it waits the first time; every further time twice as long.
+/// First waiting time; each further one is twice as long.
 const FIRST_NS: u64 = 30_000_000_000;
 const LONGEST_NS: u64 = 3_600_000_000_000;
-/// Clients that are remembered; the one that guessed longest ago makes room.
+/// Most clients that are remembered; the one with the oldest guess is dropped.
 const MAX_CLIENTS: usize = 4096;
 
-/// Where a request comes from.
+/// Origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client(pub IpAddr);
 
 impl Client {
-    /// Whether it is on this machine.
+    /// Returns `true` if it is on this machine.
     #[must_use]
     pub fn is_here(self) -> bool {
         self.0.to_canonical().is_loopback()
     }
 
-    /// One network of IPv6 is one client: whoever has one address of it has all.
+    /// Returns the client's key. One IPv6 network is one client, because the owner of one address has all of them.
     fn known_as(self) -> IpAddr {
         match self.0.to_canonical() {
             IpAddr::V6(address) => {
@@ -42,7 +42,7 @@ impl Client {
     }
 }
 
-/// As the connection was noted when it was accepted. One that was not is nobody's, and so not on this machine.
+/// Extracted from the accepted connection. A request without one does not count as local.
 impl<S: Sync> FromRequestParts<S> for Client {
     type Rejection = Infallible;
 
@@ -52,7 +52,7 @@ impl<S: Sync> FromRequestParts<S> for Client {
     }
 }
 
-/// What is known of the clients that guessed wrong.
+/// Wrong guesses by client.
 #[derive(Debug, Default)]
 pub(super) struct Waits(BTreeMap<IpAddr, Guesses>);
 
@@ -65,14 +65,14 @@ struct Guesses {
 }
 
 impl Waits {
-    /// Seconds that a client still has to wait, rounded up.
+    /// Returns the seconds that a client still has to wait, rounded up.
     pub(super) fn left(&self, client: Client, now_ns: u64) -> Option<u64> {
         let guesses = self.0.get(&client.known_as())?;
         let left = guesses.until_ns.checked_sub(now_ns)?;
         (left > 0).then(|| left.div_ceil(1_000_000_000))
     }
 
-    /// Counts a wrong guess, and says how many are left before a wait, where there is one.
+    /// Counts a wrong guess, and returns the number left before a wait, if there is one.
     pub(super) fn wrong(&mut self, client: Client, now_ns: u64) -> Option<u32> {
         if client.is_here() {
             return None;
@@ -97,7 +97,7 @@ impl Waits {
         Some(left)
     }
 
-    /// Forgets a client that knew the code.
+    /// Removes a client with a correct code.
     pub(super) fn right(&mut self, client: Client) {
         self.0.remove(&client.known_as());
     }

@@ -1,4 +1,4 @@
-//! How the workspace stands, for Prometheus: halts, verdicts, waiting approvals, probes, and what sealed tasks took.
+//! The state of the workspace, for Prometheus: halts, verdicts, waiting approvals, probes, and usage of sealed tasks.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::{Family, Float, Page, printed, units};
 use crate::api::Desk;
 use index::figures::Sealed;
 
-/// What happened while the process runs, whichever process wrote it down.
+/// Counters of events while the process runs, written by any process.
 #[derive(Debug, Default)]
 pub struct Counted {
     decisions: Family,
@@ -21,7 +21,7 @@ impl Counted {
         self.decisions.add(&labels, count);
     }
 
-    /// Counts what happened to specialists; "agreed" and "disagreed" are probes.
+    /// Counts events of specialists; "agreed" and "disagreed" are probes.
     pub fn happened(&self, role: &str, what: &str, count: u64) {
         let (family, label) = match what {
             "agreed" | "disagreed" => (&self.probes, "outcome"),
@@ -32,23 +32,23 @@ impl Counted {
     }
 }
 
-/// How things stand now; what cannot be read is left out.
+/// Present state; unreadable parts are left out.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    /// Roles with how many halts hold.
+    /// Number of halts per role.
     pub halted: Vec<(String, u64)>,
-    /// Roles with the share of their newest probes that agreed.
+    /// Share of the newest probes that agreed, per role.
     pub agreement: Vec<(String, f64)>,
     /// Refused acts that a person can approve.
     pub waiting: Option<u64>,
     /// Sealed tasks by role and model.
     pub sealed: Vec<Sealed>,
-    /// Lines of the logs that could not be read.
+    /// Unreadable lines of the logs.
     pub unread_lines: Option<u64>,
 }
 
 impl Workspace {
-    /// Looks at a workspace.
+    /// Reads the state of a workspace.
     pub fn of(desk: &Desk) -> Self {
         let mut found = Self::default();
         let window = desk.config.specialist.shadow_window.get();

@@ -22,7 +22,7 @@ pub(super) async fn page() -> impl IntoResponse {
     asset("text/css; charset=utf-8", format!("{PALETTE}{PAGE}"))
 }
 
-/// The style of a replay that stands alone, bound to the part of a page that shows one.
+/// Serves the style of a standalone replay, limited to the part of a page that shows one.
 pub(super) async fn replay() -> impl IntoResponse {
     let style = STYLE.replace("main >", "&.replay >");
     asset(

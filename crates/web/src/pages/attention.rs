@@ -1,5 +1,5 @@
-//! What needs a look, for the overview: halts, failing audits, refusals, sessions without a bundle, hooks that nobody has
-//! ever heard of, evidence that does not count.
+//! Warnings for the overview: halts, failing audits, refusals, sessions without a bundle, hooks without any event,
+//! evidence that does not count.
 
 use evidence::score::Counts;
 use evidence::store::audit::Audit;
@@ -13,7 +13,7 @@ use index::rows::Session;
 use present::show::clean;
 use present::show::units::counted;
 
-/// Something that needs a look.
+/// A warning.
 pub(super) struct Attention {
     pub(super) tone: &'static str,
     pub(super) kind: &'static str,
@@ -36,7 +36,7 @@ fn of_role(role: &str) -> String {
     format!("/specialists/{}", encoded(role))
 }
 
-/// All of it, the worst first.
+/// Returns all warnings, the worst first.
 pub(super) fn attention(
     desk: &Desk,
     counts: &Counts,
@@ -101,7 +101,7 @@ fn specialists(desk: &Desk) -> Result<Vec<Attention>, Problem> {
     Ok(found)
 }
 
-/// Agents whose settings name our hook, and of which no event was ever seen: perhaps it does not run at all.
+/// Returns agents whose settings contain our hook, without any event so far: perhaps it does not run at all.
 fn unproved_hooks(desk: &Desk) -> Result<Vec<Attention>, Problem> {
     let mut found = Vec::new();
     for agent in guard::install::installed(&desk.workspace) {
@@ -163,7 +163,7 @@ fn refusals_and_sessions(desk: &Desk) -> Result<Vec<Attention>, Problem> {
     Ok(found)
 }
 
-/// The newest audit of each active version, where it did not pass whole.
+/// Returns the newest audit of each active version that did not pass completely.
 fn failing_audits(desk: &Desk) -> Vec<Attention> {
     let Ok(registry) = desk.specialists.registry() else {
         return Vec::new();
@@ -174,7 +174,7 @@ fn failing_audits(desk: &Desk) -> Vec<Attention> {
             .entry(&record.role)
             .and_then(|entry| entry.active_version.clone());
         if active.as_deref() == Some(record.version.as_str()) {
-            // They come oldest first.
+            // Records are sorted, oldest first.
             newest.insert((record.role.clone(), record.audit_id.clone()), record);
         }
     }

@@ -1,4 +1,4 @@
-//! Tokens and costs of a session's calls, as its bundles have them.
+//! Tokens and costs of a session's calls, from its bundles.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use witness::bundle::Contents;
 
 use present::show::units::{call_cost, grouped};
 
-/// What a call took.
+/// Usage of a call.
 #[derive(Clone, Debug)]
 pub(super) struct Spent {
     pub(super) tokens: u64,
@@ -19,10 +19,10 @@ impl Spent {
     }
 }
 
-/// What calls took, by the digest of their arguments; the first of equal calls last.
+/// Usage of calls, by the digest of their arguments; the first of equal calls last.
 pub(super) type SpentByCall = HashMap<String, Vec<Spent>>;
 
-/// Adds what each call of a bundle took.
+/// Adds the usage of each call in a bundle.
 pub(super) fn add_spent(all: &mut SpentByCall, contents: &Contents<'_>) {
     let is_known = witness::cost::is_known(&contents.extensions().provenance);
     for call in contents.calls() {

@@ -1,4 +1,4 @@
-//! The catalog: bundles and languages, a role as its user reads it, what is installed and how it differs.
+//! The catalog: bundles and languages, a role's text, installed roles and their differences.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::login::Person;
 use crate::problem::Problem;
 use present::show::clean;
 
-/// In which language.
+/// Language in the query.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -40,7 +40,7 @@ impl Asked {
 #[template(path = "pages/catalog.html")]
 struct List {
     frame: Frame,
-    /// There is a catalog to browse.
+    /// Set if there is a catalog.
     exists: bool,
     languages: Vec<String>,
     lang: String,
@@ -119,7 +119,7 @@ pub(super) async fn list(
 ) -> Response {
     show(&desk, visit, "Catalog", move |desk, visit| {
         if !has_catalog(desk) {
-            // Nobody has to have one; what is installed is shown all the same.
+            // A catalog is optional; installed roles are always shown.
             return Ok(List {
                 frame: visit.frame("Catalog", "Catalog"),
                 exists: false,
@@ -180,7 +180,7 @@ pub(super) async fn list(
 struct One {
     frame: Frame,
     slug: String,
-    /// None when it is installed from elsewhere.
+    /// `None` if it was installed from elsewhere.
     bundle: Option<String>,
     language: String,
     languages: Vec<(String, String)>,
@@ -208,7 +208,7 @@ pub(super) async fn role(
             Err(problem) if problem.status == StatusCode::NOT_FOUND => problem,
             known => return known,
         };
-        // It may have come from another catalog, or the one here may be gone.
+        // It may be from another catalog, or the local one may be missing.
         let mine = mine(desk, &slug, asked.lang())?;
         mine.and_then(|mine| installed_one(visit, mine))
             .ok_or(problem)
@@ -216,7 +216,7 @@ pub(super) async fn role(
     .await
 }
 
-/// The installed role of a slug, in this language where one is named.
+/// Returns the installed role of a slug, in this language if given.
 fn mine(desk: &Desk, slug: &str, language: Option<&str>) -> Result<Option<Owned>, Problem> {
     let mine = Roles::new(desk.workspace.roles_dir()).list()?;
     let mut mine = mine.into_iter().filter_map(|one| one.role.ok());
@@ -232,12 +232,12 @@ fn shown_name(emoji: Option<&str>, name: &str) -> String {
     clean::line(name.trim(), 120)
 }
 
-/// A text of several lines.
+/// Cleans a text of several lines.
 fn shown(text: &str) -> String {
     clean::text(text.as_bytes()).into_owned()
 }
 
-/// A role that is installed and not in the catalog.
+/// Returns the page of an installed role that is not in the catalog.
 fn installed_one(visit: &Visit, role: Owned) -> Option<One> {
     let (source, content) = (role.source?, role.content);
     let name = shown_name(content.emoji.as_deref(), &content.name);
@@ -300,7 +300,7 @@ fn one(desk: &Desk, visit: &Visit, slug: &str, asked: &Asked) -> Result<One, Pro
     })
 }
 
-/// What an update would change in the installed instructions, line by line; nothing when they are the same.
+/// Returns the changes of an update to the installed instructions, line by line; empty if they are equal.
 fn changes(mine: &str, theirs: &str) -> Vec<(&'static str, String)> {
     if mine == theirs {
         return Vec::new();
@@ -321,7 +321,7 @@ fn changes(mine: &str, theirs: &str) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// What to install or update, as a form sends it.
+/// Installation or update in a form.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Wish {

@@ -1,4 +1,4 @@
-//! Exams: every record of an audit, and one of them case by case.
+//! Exams: every record of an audit, and single records case by case.
 
 use std::path::Path as File;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::when::When;
 use crate::api::{Desk, not_found};
 use present::show::clean;
 
-/// Columns of an answer.
+/// Most columns of an answer.
 const MAX_ANSWER: usize = 2000;
 
 #[derive(Template)]
@@ -62,7 +62,7 @@ impl Row {
     }
 }
 
-/// Names a record by its path below the folder.
+/// Returns the name of a record: its path below the folder.
 fn name(folder: &File, path: &File) -> String {
     let below = path.strip_prefix(folder).unwrap_or(path);
     below.to_string_lossy().into_owned()
@@ -97,7 +97,7 @@ struct One {
 
 struct Case {
     number: usize,
-    /// Tone and word.
+    /// Tone and text.
     result: (&'static str, &'static str),
     why: String,
     answer: String,

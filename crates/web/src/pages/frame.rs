@@ -1,4 +1,4 @@
-//! What every page shares: the rooms at the top, who is logged in, the headers, and what is shown when something is wrong.
+//! Common parts of every page: the navigation, the login, the headers, and error pages.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::problem::Problem;
 use crate::workspaces::Workspaces;
 use present::show::clean;
 
-/// Nothing from elsewhere: no request leaves this address, and no other page shows ours.
+/// Content security policy: no request leaves this address, and other sites cannot embed our pages.
 const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; \
     img-src 'self' data:; object-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'";
 
-/// Columns of what went wrong; a message may repeat what somebody sent.
+/// Most columns of an error; a message may repeat a user's input.
 const MOST_WORDS: usize = 1000;
 
 /// The rooms, in the order of the navigation, each with the page of the documentation about it.
@@ -43,7 +43,7 @@ const ROOMS: [(&str, &str, &str); 12] = [
     ("/settings", "Settings", "config"),
 ];
 
-/// What the frame of a page shows.
+/// Content of a page's frame.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     pub(super) title: String,
@@ -53,15 +53,15 @@ pub(super) struct Frame {
     /// Who is logged in and may only read.
     pub(super) viewer: Option<String>,
     pub(super) root: String,
-    /// Where the reader is, for the way back after a login.
+    /// Path of the page, for the way back after a login.
     pub(super) path: String,
-    /// What the reader should know of the whole page.
+    /// A note about the whole page.
     pub(super) note: Option<String>,
-    /// What stands in the search of the header.
+    /// Text in the search field of the header.
     pub(super) query: String,
-    /// All workspaces of the process: name, address, and whether it is this one; none where there is only one.
+    /// All workspaces of the process: name, address, and `true` for this one; empty if there is only one.
     pub(super) workspaces: Vec<(String, String, bool)>,
-    /// What stands before every address of this workspace.
+    /// Prefix of every address of this workspace.
     pub(super) base: String,
 }
 
@@ -84,7 +84,7 @@ impl Frame {
     }
 }
 
-/// Who asks for which page; becomes the page's frame.
+/// Context of a page request; becomes the page's frame.
 #[derive(Clone, Debug)]
 pub(super) struct Visit {
     frame: Frame,
@@ -174,7 +174,7 @@ impl Visit {
         Err(Box::new(self.wrong("", &problem)))
     }
 
-    /// A page that says what went wrong.
+    /// Renders an error page.
     pub(super) fn wrong(&self, room: &'static str, problem: &Problem) -> Response {
         let page = Message {
             frame: self.frame(room, "That did not work"),
@@ -195,7 +195,7 @@ impl Visit {
     }
 }
 
-/// A form as a browser sends it, under the limits of the API.
+/// A form sent by a browser, with the limits of the API.
 #[derive(Debug)]
 pub(super) struct Filled<T>(pub(super) T);
 
@@ -206,7 +206,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Desk>> for Filled<T> {
         let (mut parts, body) = request.into_parts();
         let Ok(visit) = Visit::from_request_parts(&mut parts, desk).await;
         let form = filled(Request::from_parts(parts, body)).await;
-        // A person reads the answer, whatever is wrong.
+        // A person reads the response, so errors are pages as well.
         form.map(Self).map_err(|problem| visit.wrong("", &problem))
     }
 }
@@ -242,7 +242,7 @@ struct Message {
     back: &'static str,
 }
 
-/// Runs what touches files or the database on a thread that may wait, and shows the page or what went wrong.
+/// Executes work on files or the database on a thread that may block, and renders the page or the error.
 pub(super) async fn show<T: Template + Send + 'static>(
     desk: &Arc<Desk>,
     visit: Visit,
@@ -257,7 +257,7 @@ pub(super) async fn show<T: Template + Send + 'static>(
     }
 }
 
-/// The page with its headers.
+/// Renders a page with its headers.
 pub(super) fn html(page: &impl Template) -> Response {
     match page.render() {
         Ok(text) => with_headers(text.into_response(), "text/html; charset=utf-8"),
@@ -265,7 +265,7 @@ pub(super) fn html(page: &impl Template) -> Response {
     }
 }
 
-/// Nobody keeps our pages, shows them in another, or learns from where their reader came.
+/// Adds headers against caching, embedding and referrers.
 pub(super) fn with_headers(mut response: Response, kind: &'static str) -> Response {
     let headers = response.headers_mut();
     let mut set = |name: HeaderName, value: &'static str| {
@@ -279,7 +279,7 @@ pub(super) fn with_headers(mut response: Response, kind: &'static str) -> Respon
     response
 }
 
-/// A rate as it is shown: always with its number and its interval.
+/// A displayed rate: always with its number and its interval.
 #[derive(Clone, Debug)]
 pub(super) struct Rate {
     pub(super) value: String,
@@ -317,7 +317,7 @@ pub(super) struct Choice {
     pub(super) count: u64,
 }
 
-/// The values of a column; what has none cannot be chosen.
+/// Returns the values of a column as choices, without empty ones.
 pub(super) fn choices(values: &[(String, u64)]) -> Vec<Choice> {
     let values = values.iter().filter(|(value, _)| !value.is_empty());
     values
@@ -329,7 +329,7 @@ pub(super) fn choices(values: &[(String, u64)]) -> Vec<Choice> {
         .collect()
 }
 
-/// The colour of a verdict or an outcome.
+/// Returns the colour of a verdict or an outcome.
 pub(super) fn tone(word: &str) -> &'static str {
     match word {
         "allow" | "solved" | "valid" | "pass" => "good",
@@ -339,7 +339,7 @@ pub(super) fn tone(word: &str) -> &'static str {
     }
 }
 
-/// The lines of a picture from none to all, with their shares.
+/// Draws the grid lines of a picture from 0 to 100 %, with labels.
 pub(super) fn share_lines(svg: &mut String, (left, right): (f64, f64), y: impl Fn(f64) -> f64) {
     // Writing to a string cannot fail.
     for share in [0.0, 0.25, 0.5, 0.75, 1.0] {

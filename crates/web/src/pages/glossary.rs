@@ -1,4 +1,4 @@
-//! The terms of the pages, each in a sentence or two: behind a `?` where the term stands, and all of them on one page.
+//! The terms of the pages, each in a sentence or two: behind a `?` beside the term, and all of them on one page.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::frame::{Frame, Visit, show};
 use crate::api::Desk;
 use present::topics::{TOPICS, Topic};
 
-/// Name in templates, the term, its meaning. No quote and no angle bracket stands in any of them.
+/// Name in templates, the term, its meaning. None of them contains a quote or an angle bracket.
 const TERMS: &[(&str, &str, &str)] = &[
     (
         "acceptance",
@@ -197,7 +197,7 @@ pub(super) async fn page(State(desk): State<Arc<Desk>>, visit: Visit) -> Respons
 mod tests {
     use super::*;
 
-    /// Every `frame.help("…")` of a template names a term, no page names one twice, and every term is used.
+    /// Every `frame.help("…")` of a template names a term, every name is unique, and every term is used.
     #[test]
     fn templates_and_terms_fit() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/templates/pages");

@@ -1,4 +1,4 @@
-//! The ledger: whether it holds, its checkpoint, its newest leaves; and a check of a digest, an id or a whole bundle.
+//! The ledger: its audit, its checkpoint, its newest leaves; and a check of a digest, an id or a whole bundle.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use index::rows::{Leaf, Task};
 use present::show::clean;
 use present::show::units::{counted, grouped};
 
-/// Leaves that are shown.
+/// Most leaves that are shown.
 const ROWS: u32 = 25;
 
 #[derive(Template)]
@@ -50,7 +50,7 @@ struct Row {
     sha256: String,
 }
 
-/// What became of a digest or a bundle that was pasted.
+/// Result of checking a pasted digest or bundle.
 #[derive(Debug, PartialEq)]
 struct Checked {
     tone: &'static str,
@@ -70,7 +70,7 @@ impl Checked {
     }
 }
 
-/// What is to be checked, as a form sends it.
+/// Pasted text in a form.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Pasted {
@@ -144,7 +144,7 @@ fn row(leaf: Leaf) -> Row {
     }
 }
 
-/// Tells what is known of a digest, a task id, or a bundle as base64 or hexadecimal text.
+/// Describes a digest, a task id, or a bundle as base64 or hexadecimal text.
 fn checked(desk: &Desk, text: &str) -> Result<Checked, Problem> {
     let plain: String = text.split_whitespace().collect();
     let digits = plain

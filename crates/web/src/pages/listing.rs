@@ -1,5 +1,5 @@
-//! What every list shares: filters with several values, a range of time, a search, an order by column, pages. All of it
-//! lives in the address, so that a view can be kept and sent.
+//! Common parts of every list: filters with several values, a time range, a search, sorting by column, pages. The whole
+//! state is in the address, so that a view can be saved and shared.
 
 use std::convert::Infallible;
 
@@ -16,10 +16,10 @@ use index::list::{Filter, Key, Listable, Page, Sort};
 use present::show::clean;
 use present::show::units::grouped;
 
-/// Rows of a page.
+/// Rows per page.
 pub(super) const ROWS: u32 = 50;
 
-/// The query of an address, in which a name may stand several times.
+/// The query of an address, in which a name may occur several times.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asked {
     pairs: Vec<(String, String)>,
@@ -31,7 +31,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let pairs = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
         let pairs = pairs.map(|Query(pairs)| pairs).unwrap_or_default();
-        // An empty value is no filter, as forms send it.
+        // Forms send an empty value if there is no filter.
         let pairs = pairs.into_iter().filter(|(_, value)| !value.is_empty());
         Ok(Self {
             pairs: pairs.collect(),
@@ -46,7 +46,7 @@ impl Asked {
         of_name.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// Returns the first value of a name, or nothing.
+    /// Returns the first value of a name; empty if there is none.
     pub(super) fn one(&self, name: &str) -> &str {
         self.all(name).first().copied().unwrap_or_default()
     }
@@ -78,7 +78,7 @@ impl Asked {
         })
     }
 
-    /// Parses the range of time, as times in UTC.
+    /// Parses the time range, as times in UTC.
     fn range(&self) -> Result<[Option<Timestamp>; 2], Problem> {
         let bound = |name: &str, days: i64| match self.one(name) {
             "" => Ok(None),
@@ -89,7 +89,7 @@ impl Asked {
         Ok([bound("from", 0)?, bound("to", 1)?])
     }
 
-    /// Adds the range of time for a column of nanoseconds.
+    /// Adds the time range for a column of nanoseconds.
     pub(super) fn within_ns(
         &self,
         filter: Filter,
@@ -101,20 +101,20 @@ impl Asked {
         Ok(filter.between(column, from.as_deref(), to.as_deref()))
     }
 
-    /// Adds the range of time for a column of RFC 3339 texts.
+    /// Adds the time range for a column of RFC 3339 strings.
     pub(super) fn within_text(
         &self,
         filter: Filter,
         column: &'static str,
     ) -> Result<Filter, Problem> {
         let [from, to] = self.range()?;
-        // Without a zone, so that a time with a fraction is not before the whole second.
+        // Without a zone, so that a time with a fraction does not sort before the whole second.
         let text = |time: Timestamp| time.strftime("%Y-%m-%dT%H:%M:%S").to_string();
         let (from, to) = (from.map(text), to.map(text));
         Ok(filter.between(column, from.as_deref(), to.as_deref()))
     }
 
-    /// Returns the address with other values for some names; the list then begins at its first page.
+    /// Returns the address with other values for some names; the list then starts at its first page.
     pub(super) fn address(&self, path: &str, others: &[(&str, &str)]) -> String {
         let is_kept = |name: &str| {
             name != "after" && name != "page" && others.iter().all(|(other, _)| *other != name)
@@ -136,7 +136,7 @@ impl Asked {
     }
 }
 
-/// Parses a day, to which days are added, or a time.
+/// Parses a day, to which `days` are added, or a time.
 fn parse_time(text: &str, days: i64) -> Option<Timestamp> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Some(time);
@@ -164,7 +164,7 @@ pub(super) struct Value {
 }
 
 impl Field {
-    /// Makes a filter of the values of a column with their counts; a count of 0 is not shown.
+    /// Creates a filter from the values of a column with their counts; a count of 0 is not shown.
     pub(super) fn of(
         asked: &Asked,
         name: &'static str,
@@ -196,7 +196,7 @@ impl Field {
         }
     }
 
-    /// Makes a filter of fixed words.
+    /// Creates a filter from fixed values.
     pub(super) fn of_words(
         asked: &Asked,
         name: &'static str,
@@ -212,13 +212,13 @@ impl Field {
 pub(super) struct Head {
     pub(super) label: &'static str,
     pub(super) is_number: bool,
-    /// The address that sorts by it, where it can be sorted.
+    /// The address that sorts by it, if it is sortable.
     pub(super) href: Option<String>,
-    /// `ascending` or `descending`, where the list is sorted by it.
+    /// `ascending` or `descending`, if the list is sorted by it.
     pub(super) sorted: Option<&'static str>,
 }
 
-/// What stands around the rows of a list.
+/// Parts around the rows of a list.
 pub(super) struct Shell {
     pub(super) path: &'static str,
     pub(super) fields: Vec<Field>,
@@ -229,7 +229,7 @@ pub(super) struct Shell {
     pub(super) heads: Vec<Head>,
     pub(super) total: String,
     pub(super) is_filtered: bool,
-    /// `Page 2 of 8`, where there are several.
+    /// `Page 2 of 8`, if there are several.
     pub(super) place: Option<String>,
     pub(super) first: Option<String>,
     pub(super) next: Option<String>,
@@ -237,11 +237,11 @@ pub(super) struct Shell {
     pub(super) file: String,
 }
 
-/// A column: its label, the name to sort by or nothing, and whether it holds numbers.
+/// A column: its label, its name for sorting (or empty), and `true` for numbers.
 pub(super) type Column = (&'static str, &'static str, bool);
 
 impl Shell {
-    /// Puts the parts around `total` rows of which a page is shown.
+    /// Creates the parts around a page of `total` rows.
     pub(super) fn new(
         asked: &Asked,
         path: &'static str,
@@ -289,7 +289,7 @@ fn head(asked: &Asked, path: &str, (label, name, is_number): Column) -> Head {
         _ if sort.starts_with('-') => Some("ascending"),
         _ => Some("descending"),
     };
-    // Sorted once the other way round, then by time again.
+    // First sorted in reverse, then by time again.
     let next = match sorted {
         None => name.to_owned(),
         Some("descending") => format!("-{name}"),

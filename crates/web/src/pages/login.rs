@@ -33,7 +33,7 @@ fn provider(desk: &Desk) -> Option<String> {
     Some(sign_in.host().to_owned())
 }
 
-/// Where to go afterwards.
+/// Target after the login.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -56,7 +56,8 @@ pub(super) async fn form(
     headers: HeaderMap,
     Query(asked): Query<Asked>,
 ) -> Response {
-    // Who runs the process is nobody's business elsewhere. A proxy on this machine asks for others, by another name.
+    // The user's name is only shown on this machine. A proxy on this machine serves other clients, by another host
+    // name.
     let name = if client.is_here() && names_this_machine(&headers) {
         base::environment::user()
     } else {
@@ -138,7 +139,7 @@ fn operator(name: String) -> Result<String, Problem> {
 }
 
 pub(super) async fn log_out(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
-    // Whose login has ended meanwhile wants the same.
+    // A user whose login has ended meanwhile wants the same.
     desk.logins.log_out(&headers);
     let mut response = Redirect::to("/").into_response();
     if let Ok(cookie) = HeaderValue::from_str(&desk.logins.clear_cookie()) {

@@ -1,5 +1,5 @@
-//! What each model makes of each role, as a picture with a table behind it: how much a solved task costs, and how often one
-//! is solved, with the interval in which that lies.
+//! Results of each model in each role, as a picture with a table: the cost of a solved task, and the solve rate with
+//! its interval.
 
 use statistics::rate::rate;
 use std::fmt::Write as _;
@@ -14,16 +14,16 @@ use self::names::Dot;
 
 mod names;
 
-/// So many are shown; the rarest are left out.
+/// Most pairs that are shown; the rarest are left out.
 const MOST: usize = 30;
-/// So many have their name beside them.
+/// Most pairs with a name beside them.
 const NAMED: usize = 12;
 
 /// The picture and the table.
 pub(super) struct Outcomes {
     pub(super) chart: String,
     pub(super) rows: Vec<Row>,
-    /// Pairs that are not shown.
+    /// Number of pairs that are not shown.
     pub(super) more: usize,
 }
 
@@ -68,7 +68,8 @@ fn row(one: &add_up::Outcomes) -> Row {
     }
 }
 
-/// Cheap is left, often solved is up; the bar is the interval, the dot grows with the number of tasks.
+/// Draws the picture: cheap is left, often solved is up; the bar is the interval, the dot grows with the number of
+/// tasks.
 #[expect(
     clippy::cast_precision_loss,
     reason = "places in a picture; counts are far below 2^52"
@@ -81,7 +82,7 @@ fn chart(all: &[add_up::Outcomes]) -> String {
     };
     let dearest = priced().map(|(_, cost)| cost).max().unwrap_or(0);
     let most = all.iter().map(|one| one.tasks).max().unwrap_or(1).max(1);
-    // Behind the dearest there is room for its name.
+    // Right of the most expensive pair there is room for its name.
     let furthest = dearest.saturating_add(dearest / 5).max(LEAST_COST);
     let costs = Axis::new(right, left, furthest, 6);
     let y = |share: f64| bottom - (bottom - top) * share;
@@ -143,7 +144,7 @@ fn chart(all: &[add_up::Outcomes]) -> String {
     svg
 }
 
-/// Writes the names for which there is room.
+/// Draws the names that have room.
 fn write_names(svg: &mut String, named: &[(Dot, String)], picture: (f64, f64, f64, f64)) {
     let lengths: Vec<_> = named
         .iter()

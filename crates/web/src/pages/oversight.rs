@@ -1,4 +1,4 @@
-//! Oversight: verdicts as they come, what waits for a person, what is granted, and a box to try a command.
+//! Oversight: new verdicts, acts that wait for a person, grants, and a box to try a command.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ const COLUMNS: &[Column] = &[
     ("Why", "", false),
 ];
 
-/// So much of a command is shown in the feed.
+/// Longest part of a command in the feed.
 const MAX_SHOWN: usize = 400;
 /// Most days of the chart.
 const MOST_DAYS: u32 = 42;
@@ -69,11 +69,11 @@ struct Page {
     sessions: Vec<sessions::Row>,
 }
 
-/// What the gate says to the command in the box.
+/// Verdict of the gate on the command in the box.
 struct Tried {
     verdict: &'static str,
     tone: &'static str,
-    /// The command in parts; those that decided are marked.
+    /// The command in parts; the deciding ones are marked.
     parts: Vec<(bool, String)>,
     actions: Vec<(String, String)>,
     opaque: Vec<String>,
@@ -108,13 +108,13 @@ impl Tried {
     }
 }
 
-/// How to undo an act, where the reasons do not say it already.
+/// Returns the way to undo an act, unless the reasons contain it.
 fn untold<'a>(undo: &'a str, reasons: &[String]) -> &'a str {
     let is_told = reasons.iter().any(|reason| reason.contains(undo));
     if is_told { "" } else { undo }
 }
 
-/// Cuts a command into parts that decided and parts that did not.
+/// Splits a command into deciding and other parts.
 fn marked(command: &str, spans: &[(usize, usize)]) -> Vec<(bool, String)> {
     let mut parts: Vec<(bool, String)> = Vec::new();
     for (at, letter) in command.char_indices() {
@@ -130,7 +130,7 @@ fn marked(command: &str, spans: &[(usize, usize)]) -> Vec<(bool, String)> {
     parts
 }
 
-/// The beginning of a command as [`marked`] cuts it; the journal has the rest.
+/// Returns the beginning of a command, split by [`marked`]; the journal has the rest.
 fn marked_head(command: &str, spans: &[(usize, usize)]) -> Vec<(bool, String)> {
     let end = command.floor_char_boundary(MAX_SHOWN);
     let mut parts = marked(command.get(..end).unwrap_or(command), spans);
@@ -149,7 +149,7 @@ struct Waiting {
     directory: String,
     effects: Vec<(String, String, String)>,
     reasons: Vec<String>,
-    /// Minutes until its approval ends, where it has one.
+    /// Minutes until its approval ends, if it has one.
     left: Option<u64>,
 }
 
@@ -217,14 +217,14 @@ struct Row {
     decision: Decision,
     time: When,
     session: String,
-    /// The command in parts; those that decided are marked.
+    /// The command in parts; the deciding ones are marked.
     parts: Vec<(bool, String)>,
     why: String,
 }
 
 impl Row {
     fn of(decision: Decision, spans: &[(usize, usize)]) -> Self {
-        // A reason names its actions, and how to undo them stands where a person decides.
+        // A reason names its actions, and the way to undo them is shown where a person decides.
         let untold = |id: &&String| !decision.reasons.iter().any(|why| why.contains(id.as_str()));
         let reasons = decision.reasons.iter();
         let reasons = reasons.map(|why| why.split("; to undo it:").next().unwrap_or(why));
@@ -399,7 +399,7 @@ impl Yes {
     }
 }
 
-/// Does something that a person must confirm, then shows the page again.
+/// Performs a change that a person must confirm, then shows the page again.
 async fn change(
     desk: &Arc<Desk>,
     visit: &Visit,
@@ -450,7 +450,7 @@ pub(super) async fn grant(
     change(&desk, &visit, "/oversight#grants", work).await
 }
 
-/// The form's words as a grant; an empty field is no limit.
+/// Parses the form as a grant; an empty field means no limit.
 fn wished(yes: &Yes) -> Result<Grant, Problem> {
     let number = |text: &str, name: &str| match text.trim() {
         "" => Ok(None),

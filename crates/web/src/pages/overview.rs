@@ -1,4 +1,4 @@
-//! The overview: are the acceptance criteria met, what does it cost, and what needs a look.
+//! The overview: acceptance criteria, costs, and warnings.
 
 use statistics::rate::rate;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use present::show::units::{
 };
 use present::show::{clean, curve_svg};
 
-/// Which curve.
+/// Selection of the curve.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -57,13 +57,13 @@ struct Page {
     standing: (&'static str, &'static str),
     reasons: Vec<String>,
     tasks: u32,
-    /// Sessions and bundles that are not among the tasks.
+    /// Sessions and bundles that do not count as tasks.
     apart: Option<String>,
     criteria: Vec<Held>,
     ledger: LedgerRow,
     solved: Rate,
     tiles: Vec<Tile>,
-    /// Costs that are missing, and how they come in.
+    /// Missing costs, and the way to add them.
     without_cost: Option<String>,
     attention: Vec<Attention>,
     curve_address: String,
@@ -77,12 +77,12 @@ struct Page {
 struct Held {
     name: &'static str,
     value: String,
-    /// Of a share: over how many, and between what.
+    /// Number and interval of a share.
     share: Option<Rate>,
-    /// The evidence.
+    /// Link to the evidence.
     href: &'static str,
     wanted: String,
-    /// Tone and word.
+    /// Tone and text.
     verdict: (&'static str, &'static str),
 }
 
@@ -103,7 +103,7 @@ struct Row {
     href: String,
     tasks: String,
     solved: Rate,
-    /// The tasks behind the rate.
+    /// Link to the tasks behind the rate.
     solved_href: String,
     cost_per_solve: String,
     tokens_per_solve: String,
@@ -159,7 +159,7 @@ pub(super) async fn page(
     .await
 }
 
-/// The curve as a picture.
+/// Serves the curve as a picture.
 pub(super) async fn curve(State(desk): State<Arc<Desk>>, Query(asked): Query<Asked>) -> Response {
     let points = waiting(&desk, move |desk| {
         Ok(desk.view.curve(asked.period(), &asked.of())?)
@@ -179,7 +179,7 @@ fn standing(acceptance: &Acceptance, tasks: u32) -> (&'static str, &'static str)
     }
 }
 
-/// One sentence about what is not among the tasks.
+/// Returns one sentence about sessions and bundles that do not count as tasks.
 fn apart(counts: &Counts) -> Option<String> {
     let parts: Vec<String> = [
         (counts.not_tasks, "without a test and without a diff"),
@@ -252,7 +252,7 @@ fn held(criterion: &Criterion, all: &Scorecard) -> Held {
     }
 }
 
-/// A share that is known with its number; how many that were is a whole number.
+/// Returns a share with its number; the count is a whole number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

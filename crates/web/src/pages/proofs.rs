@@ -95,7 +95,8 @@ fn row(folder: &std::path::Path, facts: &RunFacts, records: &[TrialRecord]) -> R
     }
 }
 
-/// The verdict in words. One on a built-in agent says nothing about capability, and one is missing while a run goes on.
+/// Returns the text of a verdict. One on a built-in agent shows nothing about capability, and there is none during a
+/// run.
 fn verdict(facts: &RunFacts, report: Option<&Value>) -> (String, &'static str) {
     let verdict = report.and_then(|report| report.get("verdict")?.as_str());
     match verdict {
@@ -142,7 +143,7 @@ pub(super) async fn one(
 ) -> Response {
     show(&desk, visit, "Prove", move |desk, visit| {
         let runs = desk.workspace.role_os_dir().join("prove");
-        // Only a name that is listed is looked for, so that no path leads out of the folder.
+        // Only a listed name is looked up, so that no path leads out of the folder.
         let folder = run::list(&runs)
             .contains(&name)
             .then(|| RunFolder::of(&runs, &name))

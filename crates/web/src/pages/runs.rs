@@ -1,4 +1,4 @@
-//! Runs: who wins in which role, and one contest with all its candidates.
+//! Runs: winners by role, and single contests with all their candidates.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ struct List {
     frame: Frame,
     shell: Shell,
     standings: Vec<Standing>,
-    /// How evenly the contests were won.
+    /// Evenness of the wins.
     winners: String,
     unreadable: u64,
     rows: Vec<Row>,
@@ -108,7 +108,7 @@ impl Row {
     }
 }
 
-/// Turns the words of a filter into the flags of the column.
+/// Converts the values of a filter to the flags of the column.
 fn flags<'a>(asked: &'a Asked, name: &str, yes: &str) -> Vec<&'a str> {
     let words = asked.all(name).into_iter();
     words

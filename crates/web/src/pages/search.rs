@@ -1,4 +1,4 @@
-//! One search over tasks, sessions, calls, runs and requests. A whole digest, task id or session leads to its page.
+//! One search over tasks, sessions, calls, runs and requests. A complete digest, task id or session leads to its page.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use index::rows::{Decision, Request, Run, Session, Task};
 use present::show::clean;
 use present::show::units::grouped;
 
-/// Rows of each kind; the list of the kind has the rest.
+/// Rows per kind; the list of the kind has the rest.
 const ROWS: u32 = 8;
-/// Columns of a command.
+/// Most columns of a command.
 const MAX_COMMAND: usize = 200;
 
 #[derive(Template)]
@@ -27,16 +27,16 @@ const MAX_COMMAND: usize = 200;
 struct Page {
     frame: Frame,
     query: String,
-    /// Rows of all kinds together.
+    /// Number of rows of all kinds.
     total: u64,
     kinds: Vec<Kind>,
 }
 
-/// What was found of one kind.
+/// Search results of one kind.
 struct Kind {
     name: &'static str,
     total: String,
-    /// The list with this search.
+    /// Link to the list with this search.
     href: String,
     rows: Vec<Row>,
 }
@@ -44,7 +44,7 @@ struct Kind {
 struct Row {
     href: String,
     title: String,
-    /// A word with its tone.
+    /// A label with its tone.
     tag: Option<(&'static str, String)>,
     time: When,
     more: String,
@@ -64,7 +64,7 @@ pub(super) async fn page(State(desk): State<Arc<Desk>>, visit: Visit, asked: Ask
     }
 }
 
-/// Returns the address of the one thing that a query names whole.
+/// Returns the address of the single entry that a query names completely.
 fn exact(desk: &Desk, query: &str) -> Result<Option<String>, Problem> {
     let digest = query
         .strip_prefix("sha256:")

@@ -1,4 +1,4 @@
-//! Sessions: the list, and one session as a tree of prompts, calls, decisions, outputs and tokens.
+//! Sessions: the list, and single sessions as a tree of prompts, calls, decisions, outputs and tokens.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ const COLUMNS: &[Column] = &[
     ("Bundle", "", false),
 ];
 
-/// Columns of a reason.
+/// Most columns of a reason.
 const MAX_REASON: usize = 400;
 
 #[derive(Template)]
@@ -134,7 +134,7 @@ struct One {
     title: String,
     agent: String,
     model: String,
-    /// Task ids of its bundles, whole and short.
+    /// Task ids of its bundles, complete and short.
     tasks: Vec<(String, String)>,
     requests: u64,
     facts: Vec<(&'static str, String)>,
@@ -169,7 +169,7 @@ struct CallNode {
     why: Vec<String>,
     refusal: Option<String>,
     approval: Option<String>,
-    /// Tokens and cost, as the bundle has them.
+    /// Tokens and cost, from the bundle.
     spent: Option<String>,
     result: Option<Ended>,
 }
@@ -247,7 +247,7 @@ fn page(desk: &Desk, visit: &Visit, id: &str) -> Result<One, Problem> {
     })
 }
 
-/// Returns the task ids of the bundles that were sealed of a session.
+/// Returns the task ids of the bundles that a session was sealed in.
 fn tasks(lines: &[Line]) -> Vec<String> {
     let sealed = lines.iter().filter_map(|line| match &line.record {
         Record::Sealed(sealed) if !sealed.sha256.is_empty() => Some(sealed.task_id.clone()),
@@ -256,11 +256,11 @@ fn tasks(lines: &[Line]) -> Vec<String> {
     sealed.collect()
 }
 
-/// Returns what each call took, out of the session's bundles.
+/// Returns the usage of each call, from the session's bundles.
 fn spent(desk: &Desk, tasks: &[String]) -> SpentByCall {
     let mut all = SpentByCall::new();
     for task in tasks {
-        // A bundle that is gone leaves the tree without its costs.
+        // Without its bundle, the tree has no costs.
         judged_bundle(desk, task, |_, judged, _| {
             if let Some(contents) = judged.contents() {
                 calls::add_spent(&mut all, contents);
@@ -272,7 +272,7 @@ fn spent(desk: &Desk, tasks: &[String]) -> SpentByCall {
     all
 }
 
-/// The tree while the journal is read.
+/// The tree during the reading of the journal.
 #[derive(Default)]
 struct Tree {
     turns: Vec<Turn>,
@@ -366,7 +366,7 @@ impl Tree {
         }
     }
 
-    /// Puts a result to its call; one without a name belongs to the last call.
+    /// Adds a result to its call; one without an id belongs to the last call.
     fn ended(&mut self, outcome: &Outcome) {
         let turns = self.turns.iter_mut().chain(&mut self.current);
         let nodes = turns.flat_map(|turn| &mut turn.nodes);

@@ -1,4 +1,4 @@
-//! Settings and keys, to be read: every value with where it comes from, and the public halves of the keys.
+//! Settings and keys, read-only: every value with its origin, and the public halves of the keys.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::api::Desk;
 use crate::problem::Problem;
 use present::show::clean;
 
-/// Columns of a value.
+/// Most columns of a value.
 const MAX_VALUE: usize = 600;
 
 #[derive(Template)]
@@ -119,7 +119,7 @@ fn flatten(key: &str, set: &Value, default: &Value, rows: &mut Vec<Row>) {
     });
 }
 
-/// Leaves the machine of each address and nothing more: the rest of a webhook's address is often its secret.
+/// Removes everything but the host of each address: the rest of a webhook's address is often a secret.
 fn without_paths(text: &str) -> String {
     let mut parts = text.split("://");
     let mut shown = parts.next().unwrap_or_default().to_owned();
@@ -184,7 +184,7 @@ pub(super) async fn keys(State(desk): State<Arc<Desk>>, visit: Visit) -> Respons
     .await
 }
 
-/// The public half of the key that signs approvals and grants, and how its private half is guarded.
+/// Returns the public half of the key that signs approvals and grants, and the protection of its private half.
 fn approval(desk: &Desk) -> Result<Option<(String, String)>, Problem> {
     let place = Place::of(&desk.workspace);
     let Some(key) = place.verifying_key()? else {

@@ -1,4 +1,4 @@
-//! Specialists: who serves which role, the evidence for it, and what an operator may do about it.
+//! Specialists: serving versions by role, the evidence, and the actions of an operator.
 
 use statistics::rate::rate;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ struct List {
     frame: Frame,
     problems: Vec<String>,
     rows: Vec<Row>,
-    /// How far learning from traffic is, where it is on or was.
+    /// Progress of learning from traffic, if it is or was on.
     learning: Option<String>,
 }
 
@@ -86,7 +86,7 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>, visit: Visit) -> Respons
             .specialists
             .state()
             .map_err(|error| unreadable(&error))?;
-        // The list shows nothing of the field, and its log may be long.
+        // The list shows no field data, and its log may be long.
         let (log, probes) = (Vec::new(), <[Log; 2]>::default());
         let settings = desk.specialists.settings();
         let entries = registry.entries().iter();
@@ -115,11 +115,11 @@ struct One {
     warning: Option<String>,
     versions: Vec<Known>,
     probe_rule: String,
-    /// How far the running test is from a halt.
+    /// Distance of the running test from a halt.
     evidence: Option<String>,
     acts: Acts,
     field: Vec<(&'static str, String)>,
-    /// Answers in the field with their counts, the most frequent first.
+    /// Sources of answers in the field with their counts, the most frequent first.
     answers: Vec<(String, String)>,
     chart: String,
     window: usize,
@@ -139,13 +139,13 @@ struct Known {
     created: When,
 }
 
-/// The beginning of the hash of an exam; only zeros stand for none.
+/// Returns the beginning of an exam's hash; only zeros mean none.
 fn exam(hash: &str) -> Option<String> {
     let is_exam = hash.chars().any(|digit| digit != '0');
     is_exam.then(|| hash.chars().take(12).collect())
 }
 
-/// What else than active a version is.
+/// Returns the states of a version besides active.
 fn tags(entry: &Entry, version: &Version) -> Vec<String> {
     let beside = entry.beside.contains(&version.id);
     let canary = entry.canary.as_ref();
@@ -173,13 +173,13 @@ impl Known {
     }
 }
 
-/// What an operator can do now.
+/// Present actions of an operator.
 struct Acts {
     is_halted: bool,
     is_active: bool,
     /// Versions that may be promoted, with their levels.
     promote: Vec<(String, String)>,
-    /// The version that was active before.
+    /// The previously active version.
     back: Option<String>,
 }
 
@@ -200,7 +200,7 @@ impl Acts {
         }
     }
 
-    /// Refuses to ask for a confirmation of an act that would then be refused.
+    /// Refuses an act that would fail, before a confirmation is requested.
     fn check(&self, wish: &Wish) -> Result<(), Problem> {
         let version = clean::line(&wish.version, 60);
         let refusal = match wish.act.as_str() {
@@ -271,7 +271,7 @@ fn page(desk: &Desk, visit: &Visit, role: &str) -> Result<One, Problem> {
         .map_err(|error| unreadable(&error))?;
     let active = entry.active().ok().flatten();
     let window = active.map_or(DEFAULT_AUDIT_WINDOW, |version| version.field_audit_window);
-    // The window, and as many rows before it, which it is compared with.
+    // The window, and as many rows before it for comparison.
     let log = desk
         .specialists
         .field_log_of(role, window.saturating_mul(2))?;
@@ -356,7 +356,7 @@ fn page(desk: &Desk, visit: &Visit, role: &str) -> Result<One, Problem> {
     })
 }
 
-/// What an operator wants.
+/// An operator's request.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Wish {
     act: String,
@@ -397,7 +397,7 @@ pub(super) async fn act(
         if is_sure {
             return done(desk, &role, &wish, person).map(|()| None);
         }
-        // What is about to happen is shown with its evidence first; a reason that is missing is said before that.
+        // The act is shown with its evidence first; a missing reason is reported before that.
         Signature::needed(person, None, wish.reason.clone())?;
         let page = page(desk, &asked, &role)?;
         let words = words(&wish)?;

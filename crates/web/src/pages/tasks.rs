@@ -1,4 +1,4 @@
-//! Tasks: the list with its filters, the replay of one, and what became of tasks against a baseline.
+//! Tasks: the list with its filters, single replays, and a comparison of tasks with a baseline.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ const COLUMNS: &[Column] = &[
     ("Cost", "cost", true),
 ];
 
-/// The filters: the column, its label.
+/// Columns of the filters, with their labels.
 const FIELDS: [(TaskColumn, &str, &str); 7] = [
     (TaskColumn::Outcome, "outcome", "Outcome"),
     (TaskColumn::Role, "role", "Role"),
@@ -191,7 +191,7 @@ fn has_journal(desk: &Desk, session: &str) -> bool {
     SessionId::new(session).path_in(&folder).exists()
 }
 
-/// What is compared with what: a column and two of its values.
+/// A comparison: a column and two of its values.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Comparison {

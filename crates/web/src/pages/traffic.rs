@@ -21,7 +21,7 @@ use index::rows::Request;
 use present::show::clean;
 use present::show::units::{counted, grouped};
 
-/// Spans of the sums: the name in addresses, its label, its hours.
+/// Time spans of the statistics: the name in addresses, its label, its hours.
 const SPANS: [(&str, &str, i64); 4] = [
     ("hour", "last hour", 1),
     ("day", "last day", 24),
@@ -50,7 +50,7 @@ const COLUMNS: &[Column] = &[
 struct Page {
     frame: Frame,
     shell: Shell,
-    /// The spans with their addresses; the last says which one is shown.
+    /// The spans with their addresses; the last part is `true` for the shown one.
     spans: Vec<(&'static str, String, bool)>,
     sums: Vec<Sum>,
     /// `hour` or `day`.

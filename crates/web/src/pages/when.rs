@@ -1,4 +1,4 @@
-//! A time on a page: in UTC for everybody, in the reader's zone where scripts run.
+//! A time on a page: in UTC, or in the reader's zone if scripts run.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 pub(super) struct When(Option<Timestamp>);
 
 impl When {
-    /// Reads an RFC 3339 time; any other text is shown as unknown.
+    /// Parses an RFC 3339 time; any other text is shown as unknown.
     pub(super) fn of(text: &str) -> Self {
         Self(text.parse().ok())
     }

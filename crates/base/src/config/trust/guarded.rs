@@ -1,4 +1,4 @@
-//! The table of guarded settings: which of two values is the weaker one.
+//! The table of guarded settings: the weaker of two values.
 
 use oversight::governance::Governance;
 
@@ -11,13 +11,13 @@ use crate::config::within::Within;
 pub(super) struct Guarded {
     pub(super) key: &'static str,
     pub(super) why: Why,
-    /// Returns `true` if the first value allows what the second does not.
+    /// Returns `true` if the first value allows something that the second does not.
     pub(super) is_weaker: fn(&Config, &Config) -> bool,
-    /// Puts the second value in the place of the first.
+    /// Replaces the first value by the second.
     pub(super) keep: fn(&mut Config, &Config),
 }
 
-/// A setting that goes back to the value of the base as it stands.
+/// A setting that is replaced by the unchanged value of the base.
 macro_rules! guarded {
     ($section:ident . $key:ident, $why:ident, $is_weaker:ident) => {
         Guarded {
@@ -29,8 +29,8 @@ macro_rules! guarded {
     };
 }
 
-/// Every guarded setting, the mode first: the published lists and budgets depend on it. One that is in neither list
-/// fails a test, so that no setting is forgotten.
+/// Every guarded setting, the mode first: the published lists and budgets depend on it. A setting in neither list fails
+/// a test, so that none is forgotten.
 pub(super) const GUARDED: &[Guarded] = &[
     Guarded {
         key: "oversight.mode",
@@ -262,13 +262,13 @@ fn strictness(mode: GovernanceMode) -> u8 {
     }
 }
 
-/// Autonomous changes files without asking, so that it is not merely stricter than off.
+/// Compares modes. Autonomous changes files without a question, so it is not merely stricter than off.
 fn mode_is_weaker(set: GovernanceMode, base: GovernanceMode) -> bool {
     let acts = set == GovernanceMode::Autonomous && set != base;
     acts || strictness(set) < strictness(base)
 }
 
-/// An unconfirmed mode never becomes `off`.
+/// Returns the mode, or approved in place of off: an unconfirmed mode never becomes `off`.
 fn at_least_approved(base: GovernanceMode) -> GovernanceMode {
     match base {
         GovernanceMode::Restricted => base,
@@ -324,8 +324,8 @@ fn gates_all(set: &Extended, base: &Extended) -> bool {
     }
 }
 
-/// The lists and budgets of `base` in the mode of `set`: its own where the mode is the same, else the published ones and
-/// of its own those that are stricter.
+/// Returns the lists and budgets of `base` in the mode of `set`: its own if the mode is the same, else the published
+/// ones, or its own where they are stricter.
 fn base_oversight(set: &Config, base: &Config) -> Oversight {
     let base = &base.oversight;
     if set.oversight.mode == base.mode {
@@ -352,7 +352,7 @@ fn base_oversight(set: &Config, base: &Config) -> Oversight {
     }
 }
 
-/// Lists and budgets that would hold, and those to measure them by.
+/// Returns the effective lists and budgets, and those to compare them with.
 fn lists(set: &Config, base: &Config) -> (Governance, Governance) {
     (
         set.oversight.governance(),

@@ -29,7 +29,7 @@ fn path_of(folder: &Path, writer: KeyId, log: &LogName) -> PathBuf {
     folder_of(folder).join(writer.to_string()).join(name)
 }
 
-/// Appends lines to their logs, each once. Hold the lock of the folder around it.
+/// Appends lines to their logs, each once. The caller holds the lock of the folder.
 pub(super) fn append(folder: &Path, lines: &[&NewLine]) -> Result<Vec<Placed>, ArchiveError> {
     let mut logs: BTreeMap<PathBuf, Log> = BTreeMap::new();
     let mut placed = Vec::new();
@@ -50,11 +50,11 @@ pub(super) fn append(folder: &Path, lines: &[&NewLine]) -> Result<Vec<Placed>, A
     Ok(placed)
 }
 
-/// The hashes of the lines that are there, and the text of those that are new.
+/// Hashes of the stored lines, and texts of the new ones.
 #[derive(Default)]
 struct Log {
     known: BTreeMap<u64, [u8; 32]>,
-    /// The last line was cut off by a crash, so that the file ends after so many bytes.
+    /// Length of the whole lines, if a crash cut off the last line.
     whole: Option<u64>,
     new: String,
 }
@@ -130,7 +130,7 @@ fn lines_of<'a>(
     })
 }
 
-/// Shows every line of every log, by writer, log and number.
+/// Passes every line of every log to the callback, by writer, log and number.
 pub(super) fn each(
     folder: &Path,
     each: &mut dyn FnMut(KeyId, LogName, u64, Vec<u8>) -> Result<(), ArchiveError>,

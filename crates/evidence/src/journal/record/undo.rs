@@ -1,4 +1,4 @@
-//! Journal lines about files that were kept and put back.
+//! Journal lines about files that were saved and restored.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,6 @@ use super::is_false;
 pub struct Snapshot {
     /// The top of the repository.
     pub top: String,
-    /// The commit.
     pub commit: String,
     /// Its tree: the bytes of the files.
     pub tree: String,
@@ -18,26 +17,26 @@ pub struct Snapshot {
     pub state: String,
     /// The ref that keeps it.
     pub name: String,
-    /// Why there is none.
+    /// Why there is no snapshot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// A return to the snapshot.
+/// A reset to the snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rollback {
-    /// The call whose violation asked for it.
+    /// The call whose violation caused it.
     pub call_id: String,
-    /// The state found afterwards is the one that was wanted.
+    /// Set if the state found afterwards is the wanted one.
     pub restored: bool,
-    /// Hash of the state that was wanted.
+    /// Hash of the wanted state.
     pub wanted: String,
-    /// Hash of the state that was found.
+    /// Hash of the state found afterwards.
     pub found: String,
-    /// The ref that keeps what was undone; empty when there was nothing to undo.
+    /// The ref that keeps the undone work; empty if nothing was undone.
     pub kept: String,
-    /// Why it could not be done as a whole.
+    /// Why the rollback is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -46,39 +45,37 @@ pub struct Rollback {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Unwatched {
-    /// The call.
     pub call_id: String,
-    /// What that means, in a sentence.
+    /// The consequence, as a sentence.
     pub why: String,
 }
 
-/// Protected files that were put back.
+/// Protected files that were restored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Restored {
-    /// The call after which it was noticed; empty when no call had just ended.
+    /// The call after which it was noticed; empty if no call had just ended.
     pub call_id: String,
-    /// The files.
     pub files: Vec<RestoredFile>,
 }
 
-/// One protected file that was put back.
+/// One protected file that was restored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestoredFile {
     /// The file.
     pub path: String,
-    /// What stood there, in words.
+    /// The state that was found, in words.
     pub found: String,
-    /// A tool call was running when it was changed.
+    /// Set if a tool call was running when it was changed.
     pub during_call: bool,
-    /// Only our hook was put back, and other changes of the file stay.
+    /// Set if only our hook was restored and other changes of the file stay.
     #[serde(skip_serializing_if = "is_false")]
     pub mended: bool,
-    /// Where the change is kept.
+    /// Path of the saved change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
-    /// Why the file could not be put back.
+    /// Why the file could not be restored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Counting in steps comes to the same as counting at once, costs what is new, and starts over when the record is another.
+//! Counting in steps equals counting at once, reads only new bytes, and restarts if the record was replaced.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -44,7 +44,7 @@ impl Scene {
         self.so_far("claude").unwrap().tokens
     }
 
-    /// As if nothing had been counted before.
+    /// Counts as if nothing had been counted before.
     fn afresh(&self, agent: &str) -> Option<Spent> {
         forget(&self.memory);
         self.so_far(agent)
@@ -105,7 +105,7 @@ fn what_was_counted_is_not_read_again() {
     scene.add(&answer("m1", 100));
     scene.add(&answer("m2", 1).repeat(10));
     assert_eq!(scene.tokens(), 110 + 11);
-    // Nobody does this to a record; here it shows what is looked at.
+    // Agents do not do this to a record; here it shows which bytes are compared.
     let file = OpenOptions::new().write(true).open(&scene.record).unwrap();
     file.write_all_at(b"x", 0).unwrap();
     scene.add(&answer("m3", 5));
@@ -128,7 +128,7 @@ fn another_record_is_counted_from_its_beginning() {
     // Gone.
     fs::remove_file(&scene.record).unwrap();
     assert_eq!(scene.so_far("claude"), None);
-    // What is remembered may be anything.
+    // The stored count may hold any bytes.
     scene.add(&answer("m1", 3));
     files::write(&scene.memory, b"{\"agent\":", files::Privacy::Shared).unwrap();
     assert_eq!(scene.tokens(), 13);

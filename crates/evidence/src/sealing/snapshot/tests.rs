@@ -1,4 +1,4 @@
-//! Snapshots and rollbacks on real repositories, with everything that makes a working tree odd.
+//! Snapshots and rollbacks on real repositories with unusual working trees.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -47,14 +47,14 @@ impl Repository {
         Snapshot::take(self.directory.path(), &session()).unwrap()
     }
 
-    /// Index, `HEAD` and branches, which a rollback puts back.
+    /// Returns the index, `HEAD` and branches, which a rollback restores.
     fn git_state(&self) -> (String, String, String) {
         let head = fs::read_to_string(self.path(".git/HEAD")).unwrap();
         let refs = self.git(&["for-each-ref", "refs/heads", "refs/tags"]);
         (self.git(&["ls-files", "-v", "--stage"]), head, refs)
     }
 
-    /// Every file of the working tree with its content, but for git's own.
+    /// Returns every file of the working tree with its content, except git's own.
     fn files(&self) -> BTreeMap<PathBuf, String> {
         let mut files = BTreeMap::new();
         collect(self.directory.path(), &mut files);
@@ -99,7 +99,7 @@ fn session() -> SessionId {
     SessionId::new("s-1")
 }
 
-/// Expects that a return undoes everything that `change` does. Returns the ref of the undone work.
+/// Asserts that a restore undoes everything that `change` does. Returns the ref of the undone work.
 fn check(repository: &Repository, change: impl FnOnce(&Repository)) -> String {
     let (before, git_state) = (repository.files(), repository.git_state());
     let snapshot = repository.snapshot();
@@ -131,7 +131,7 @@ fn changed_new_and_deleted_files_come_back_and_what_was_undone_is_kept() {
     assert_eq!(show("kept"), "changed");
     assert_eq!(show("new/file"), "new");
     assert_eq!(show("untracked before"), "changed too");
-    // A second time gets a name of its own.
+    // A second time gets another name.
     let kept = check(&repository, |repository| repository.put("kept", "again"));
     assert_eq!(kept, "refs/roleos/undone/s-1/2");
 }
@@ -449,7 +449,7 @@ fn ignored_files_come_back_beside_the_history() {
         repository.put(".env", "SECRET=2");
     });
     assert!(!repository.path("new").exists());
-    // Nothing that a push could send holds what was ignored.
+    // No ref, and thus no push, contains the ignored files.
     let all = repository.git(&["rev-list", "--all", "--objects"]);
     let ids = all.lines().filter_map(|line| line.split(' ').next());
     for id in ids {
@@ -479,7 +479,7 @@ fn more_ignored_files_than_are_covered_are_left_alone() {
     let problem = restored.problem.unwrap();
     assert!(problem.contains("too many ignored files"), "{problem}");
     assert_eq!(fs::read_to_string(repository.path("src")).unwrap(), "1");
-    // There from the start: not covered, and said in every bundle.
+    // There from the start: not covered, and every bundle states that.
     let snapshot = repository.snapshot();
     repository.put("modules/1", "y");
     repository.put("src", "2");
@@ -501,7 +501,7 @@ fn the_rules_of_what_is_ignored_are_those_of_then() {
     repository.put("notes", "untracked, and to be hidden");
     let before = repository.files();
     let snapshot = repository.snapshot();
-    // What was ignored becomes visible, and what is new or changed hides.
+    // Ignored files become visible, and new or changed ones hide.
     repository.put(".gitignore", "evil\nnotes\n");
     repository.put("evil", "hidden");
     repository.put("notes", "overwritten");

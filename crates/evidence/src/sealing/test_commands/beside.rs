@@ -1,4 +1,4 @@
-//! What may stand beside the tests in a command without bringing text of its own into the output.
+//! Programs that may run beside the tests in a command without adding text of their own to the output.
 
 use oversight::lookup::base_name;
 use shell::ir::{
@@ -14,7 +14,7 @@ const QUIET: &[&str] = names!(
     "cd pushd popd export set unset mkdir rm rmdir cp mv touch ln chmod sleep ulimit umask wait test [ pwd date"
 );
 
-/// Programs that build, install and check, with their first words; what they print is theirs and the project's.
+/// Programs that build, install and check, with their first words; their output is their own and the project's.
 const BUILDERS: &[(&str, &str)] = &[
     ("cargo", "build|b|check|c|clippy|fmt|clean|fetch|update"),
     ("go", "build|vet|mod|fmt|generate|install"),
@@ -36,12 +36,12 @@ const BUILDERS: &[(&str, &str)] = &[
     ("coverage", "report|xml|html|json|lcov|combine|erase"),
 ];
 
-/// Programs that only build or check, whatever their arguments are.
+/// Programs that only build or check, with any arguments.
 const CHECKERS: &[&str] = names!(
     "make gmake cmake ninja tsc ruff black mypy flake8 isort eslint prettier gofmt rustfmt mvn mvnw gradle gradlew"
 );
 
-/// Programs that make what the project says from its files.
+/// Programs that build by the project's files.
 const MAKERS: &[&str] = names!(
     "venv virtualenv webpack rollup esbuild vite swc babel gulp grunt parcel turbo nx lerna next nuxt ng protoc buf meson \
     bazel bazelisk buck2 maturin cython sbt ant stack cabal dune mix zig flutter swift javac rustc gcc g++ cc clang clang++ \
@@ -71,23 +71,23 @@ const MORE_VERBS: &[(&str, &str)] = &[
     ("dotnet", "run|publish|add|clean|tool|ef"),
 ];
 
-/// Files below the user's home that tools tell their users to source.
+/// Files below the user's home that installers ask their users to source.
 const ENVIRONMENTS: [&str; 3] = ["/.cargo/env", "/.nvm/nvm.sh", "/.asdf/asdf.sh"];
 
-/// Programs whose answer is taken as a word.
+/// Programs whose output may be used as an argument.
 const QUESTIONS: &[&str] = names!("nproc git pwd dirname basename find ls which getconf seq");
 
 /// Folders in which tools are installed.
 const TOOL_FOLDERS: &[&str] = names!("bin .bin sbin shims Scripts");
-/// Returns `true` if a program is looked up by its name or lies where tools are installed. A runner's name in another
-/// place is a file that anything may have written there.
+/// Returns `true` if a program is looked up by its name or is in a tool folder. A runner's name elsewhere is a file
+/// that any program may have written.
 pub(super) fn is_tool(program: &str) -> bool {
     program
         .rsplit_once('/')
         .is_none_or(|(folder, _)| is_tool_folder(folder))
 }
 
-/// Returns `true` if a program is a script of the project by its name and place.
+/// Returns `true` if a program is a script of the project, by its name and place.
 pub(super) fn is_of_project(program: &str) -> bool {
     let is_below = !program.starts_with(['/', '~', '\u{1}']) && !program.contains("..");
     let is_known = programs::is_test_script(program)
@@ -95,11 +95,11 @@ pub(super) fn is_of_project(program: &str) -> bool {
     is_below && is_known
 }
 
-/// Returns `true` if tools are installed in the folder.
+/// Returns `true` for a folder in which tools are installed.
 pub(super) fn is_tool_folder(folder: &str) -> bool {
     is_in(TOOL_FOLDERS, base_name(folder))
 }
-/// Returns `true` if a command that is no test can print no text that the command line brings.
+/// Returns `true` if a command that is not a test cannot print text from the command line.
 pub(super) fn is_harmless(words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else {
         return true;
@@ -120,7 +120,7 @@ pub(super) fn is_harmless(words: &[String]) -> bool {
     }
 }
 
-/// Returns `true` if a program builds, installs, checks or tests the project: what it writes comes from there.
+/// Returns `true` if a program builds, installs, checks or tests the project: its output comes from there.
 pub(super) fn is_builder(words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else {
         return false;
@@ -129,7 +129,7 @@ pub(super) fn is_builder(words: &[String]) -> bool {
     let has = |options: &str| arguments.iter().any(|word| is_one_of(options, word));
     match name {
         "git" => false,
-        // These copy, remove, or run what they are given.
+        // These copy, remove, or run their arguments.
         "cmake" => !has("-E|-P*"),
         "make" | "gmake" => !has("--eval*|-E*"),
         _ if is_in(CHECKERS, name) || is_in(MAKERS, name) || programs::is_target(name) => true,
@@ -145,7 +145,7 @@ pub(super) fn is_builder(words: &[String]) -> bool {
     }
 }
 
-/// Returns `true` if a builder installs and runs no code of the project but what its settings name for that.
+/// Returns `true` if a builder installs and runs no code of the project except the hooks that its settings name.
 pub(super) fn is_installer(words: &[String]) -> bool {
     let (program, arguments) = words
         .split_first()
@@ -159,8 +159,8 @@ pub(super) fn is_installer(words: &[String]) -> bool {
         || is_in(&["venv", "virtualenv"], name_of(program))
 }
 
-/// Returns whether a sourced script is one that an installer wrote: the `activate` of an environment, or a file below the
-/// user's home. `None` when nothing is sourced. Any other script may define functions, aliases and `PATH`.
+/// Returns `Some(true)` if a sourced script was written by an installer: the `activate` of an environment, or a file
+/// below the user's home. `None` if nothing is sourced. Any other script may define functions, aliases and `PATH`.
 pub(super) fn sourced(words: &[Argument]) -> Option<bool> {
     let plain = plain_words(words);
     if !matches!(plain.first()?.as_str(), "source" | ".") {
@@ -180,7 +180,7 @@ pub(super) fn sourced(words: &[Argument]) -> Option<bool> {
     Some(is_activate || is_home && is_of_tool)
 }
 
-/// `~/…`, `$HOME/…`.
+/// Returns `true` for `~/…` and `$HOME/…`.
 fn begins_at_home(word: &Word) -> bool {
     let first = match word.pieces.first() {
         Some(Piece::Double(inner)) => inner.first(),
@@ -195,8 +195,8 @@ fn begins_at_home(word: &Word) -> bool {
     }
 }
 
-/// `echo "exit: $?"`: no digit and no bracket, and a number only at the end, so that it cannot be a line of any test
-/// runner's result.
+/// Returns `true` for a marker such as `echo "exit: $?"`: no digit and no bracket, and a number only at the end, so
+/// that it cannot be a line of any test runner's result.
 fn is_marker(arguments: &[String]) -> bool {
     let is_plain = |one: char| one.is_ascii_alphabetic() || " :=-_.,!?#*\\".contains(one);
     let line = arguments.join(" ");
@@ -204,7 +204,7 @@ fn is_marker(arguments: &[String]) -> bool {
     text.chars().all(is_plain)
 }
 
-/// Returns `true` if an item does nothing but print markers.
+/// Returns `true` if an item only prints markers.
 pub(super) fn is_marker_item(item: &Item) -> bool {
     let is_echo = |command: &Command| match &command.kind {
         Kind::Simple { words, .. } => {
@@ -218,7 +218,7 @@ pub(super) fn is_marker_item(item: &Item) -> bool {
     let mut pipelines = item.pipelines.iter();
     pipelines.all(|(_, pipeline)| pipeline.commands.iter().all(is_echo))
 }
-/// Returns `true` if the expansions in an argument print nothing that the command line brings.
+/// Returns `true` if the expansions in an argument print no text from the command line.
 pub(super) fn is_silent_argument(argument: &Argument) -> bool {
     match argument {
         Argument::Word(word) => is_silent(word),
@@ -227,7 +227,7 @@ pub(super) fn is_silent_argument(argument: &Argument) -> bool {
     }
 }
 
-/// Returns `true` if the expansions in an assignment print nothing that the command line brings.
+/// Returns `true` if the expansions in an assignment print no text from the command line.
 pub(super) fn is_silent_assignment(assignment: &Assignment) -> bool {
     match &assignment.value {
         Assigned::Scalar(word) => is_silent(word),
@@ -235,7 +235,7 @@ pub(super) fn is_silent_assignment(assignment: &Assignment) -> bool {
     }
 }
 
-/// Returns `true` if the expansions in a word print nothing that the command line brings.
+/// Returns `true` if the expansions in a word print no text from the command line.
 fn is_silent(word: &Word) -> bool {
     let mut pieces: Vec<&Piece> = word.pieces.iter().collect();
     while let Some(piece) = pieces.pop() {
@@ -252,7 +252,8 @@ fn is_silent(word: &Word) -> bool {
     true
 }
 
-/// `$(nproc)`, `$(git rev-parse --show-toplevel)`: one program that is asked something, with nothing redirected.
+/// Returns `true` for `$(nproc)` or `$(git rev-parse --show-toplevel)`: one program that is queried, without
+/// redirections.
 fn is_question(script: &Script) -> bool {
     let is_known = |command: &Command| match &command.kind {
         Kind::Simple { assignments, words } if command.redirects.is_empty() => {
@@ -267,7 +268,7 @@ fn is_question(script: &Script) -> bool {
     let mut pipelines = script.items.iter().flat_map(|item| &item.pipelines);
     pipelines.all(|(_, pipeline)| pipeline.commands.iter().all(is_known))
 }
-/// How much of its input a program behind a pipe passes on.
+/// Returns the credit that remains after a program behind a pipe: the share of its input that it passes on.
 pub(super) fn filter_credit(command: &Command) -> Credit {
     let Kind::Simple { words, .. } = &command.kind else {
         return Credit::Nothing;
@@ -280,13 +281,13 @@ pub(super) fn filter_credit(command: &Command) -> Credit {
         return Credit::Nothing;
     }
     let operands = arguments.iter().filter(|word| !is_option(word)).count();
-    // Only whole lines are passed on: a part of a line can read like another result.
+    // Only whole lines may be passed on: a part of a line can look like another result.
     match name_of(program) {
         "tee" => Credit::Output,
         "cat" if arguments.is_empty() => Credit::Output,
         "tail" if operands == 0 && flags_are(arguments, "nfq") => Credit::Output,
         "head" if operands == 0 && flags_are(arguments, "nq") => Credit::SomeLines,
-        // The pattern, and no file.
+        // Only a pattern, not a file.
         "grep" | "egrep" | "fgrep"
             if operands <= patterns(arguments) && flags_are(arguments, "EFGPivwxenaABC") =>
         {
@@ -308,12 +309,12 @@ fn flags_are(arguments: &[String], letters: &str) -> bool {
     })
 }
 
-/// An option or the number that belongs to one.
+/// Returns `true` for an option or the number that belongs to one.
 fn is_option(word: &str) -> bool {
     word.starts_with(['-', '+']) || word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// How many words of `grep` are patterns.
+/// Returns the number of `grep` arguments that are patterns.
 fn patterns(arguments: &[String]) -> usize {
     let named = arguments.iter().filter(|word| *word == "-e").count();
     named.max(1)

@@ -1,4 +1,4 @@
-//! Whether a command may change files of the project.
+//! Decides if a command may change files of the project.
 
 use shell::ir::{Command, Kind, Script, Target};
 use shell::lower;
@@ -7,21 +7,21 @@ use shell::words::names;
 use super::programs::{Tested, after_options, is_in, is_one_of, name_of, tested};
 use super::{is_unknown, own_words, plain_word, plain_words};
 
-/// Programs that change no file, whatever their arguments are.
+/// Programs that change no file, with any arguments.
 const READERS: &[&str] = names!(
     "ls cat head tail grep egrep fgrep rg wc echo printf pwd cd pushd popd which type whereis stat file du df env printenv \
     date true false : test [ cut tr diff cmp jq ps sleep export set unset id whoami uname nproc basename dirname realpath \
     readlink seq"
 );
 
-/// First words of `git` after which the working tree is as it was.
+/// First words of `git` that leave the working tree as it was.
 const GIT_READS: &str = "status|diff|log|show|branch|rev-parse|blame|ls-files|ls-tree|grep|describe|remote|add|commit|push|fetch|tag|config|cat-file|shortlog|reflog";
 
 /// Options with which a reader writes or starts a program.
 const WRITES: &str =
     "-delete|-exec*|-ok*|-fprint*|-fls*|--output*|--ext-diff|--open*|-O*|--pre*|--textconv";
 
-/// Returns `true` unless the command is known to change no file of the project. A test run is taken to change none.
+/// Returns `true` unless the command is known to change no file of the project. A test run is assumed to change none.
 #[must_use]
 pub fn may_change_files(command: &str, own_tests: &[String]) -> bool {
     text_writes(command, &own_words(own_tests))
@@ -62,7 +62,7 @@ pub(super) fn is_device(path: &str) -> bool {
     path.starts_with("/dev/") || path.starts_with("/tmp/")
 }
 
-/// Returns `true` if words are known to change no file of the project.
+/// Returns `true` if a command of these words is known to change no file of the project.
 pub(super) fn reads(words: &[String], own: &[Vec<&str>]) -> bool {
     let Some((program, arguments)) = words.split_first() else {
         return true;
@@ -86,7 +86,7 @@ pub(super) fn reads(words: &[String], own: &[Vec<&str>]) -> bool {
                 && !writes
                 && before.all(|word| word != "-c" && !word.contains('='))
         }
-        // Its data is no file of the project.
+        // Its data is not a file of the project.
         "coverage" => true,
         "find" | "rg" => !writes,
         // Lines are printed by their numbers.

@@ -1,8 +1,8 @@
-//! How far a command lets the test programs in it speak: one walk over the command as the shell parser gives it.
+//! Computes how far a command reflects its test programs: one walk over the parsed command.
 //!
-//! The output counts for the runner when the command line itself cannot bring text of its own into it: beside the tests
-//! there are only programs that print nothing, build and check the project, or pass lines on. The exit code counts when
-//! nothing behind the tests replaces it.
+//! The output counts for the runner if the command line itself cannot add text to it: beside the tests there are only
+//! programs that print nothing, build and check the project, or pass lines on. The exit code counts if nothing after
+//! the tests replaces it.
 
 use shell::ir::{Assignment, Command, Connector, Item, Kind, Pipeline, Redirect, Script, Target};
 use shell::lower;
@@ -19,12 +19,12 @@ use super::project::ProjectScript;
 use super::selection::Selection;
 use super::{Credit, TestCommand, UNKNOWN, assigned, join_folder, plain_words};
 
-/// Texts inside texts, as in `bash -c "sh -c …"`, and groups inside groups that are followed.
+/// Nesting that is followed: scripts in strings, as in `bash -c "sh -c …"`, and groups in groups.
 const MAX_DEPTH: usize = 16;
 
-/// Simple commands of one text that are looked at.
+/// Most simple commands of one string that are checked.
 const MAX_COMMANDS: usize = 500;
-/// Reads a command.
+/// Parses a command.
 pub(super) fn read(command: &str, own: &[Vec<&str>]) -> Option<TestCommand> {
     let mut walk = Walk::new(own);
     walk.text(command, Credit::All, 0);
@@ -37,7 +37,7 @@ pub(super) fn read(command: &str, own: &[Vec<&str>]) -> Option<TestCommand> {
     })
 }
 
-/// Returns the variables that a command leaves behind in the shell for the programs of later ones.
+/// Returns the variables that a command leaves in the shell for the programs of later commands.
 pub(super) fn exports(command: &str) -> Vec<(String, String)> {
     let mut walk = Walk::new(&[]);
     walk.text(command, Credit::All, 0);
@@ -47,22 +47,22 @@ pub(super) fn exports(command: &str) -> Vec<(String, String)> {
 struct Walk<'o> {
     own: &'o [Vec<&'o str>],
     found: Option<TestCommand>,
-    /// Something else may print what it likes, or stand in for a program.
+    /// Set if another program may print anything, or stand in for the runner.
     foreign: bool,
     commands: usize,
     folder: String,
-    /// `set -e` and `set -o pipefail` are in force.
+    /// Set if `set -e` and `set -o pipefail` are in force.
     errexit: bool,
     pipefail: bool,
     /// Variables that hold arguments of a test program.
     options: Vec<String>,
     /// Directories that were put in front of `PATH`.
     path: Vec<String>,
-    /// Scripts that were sourced.
+    /// Sourced scripts.
     sourced: Vec<String>,
     /// Variables that may make a program load code.
     variables: Vec<(String, String)>,
-    /// Variables that were exported.
+    /// Exported variables.
     exported: Vec<(String, String)>,
 }
 
@@ -97,7 +97,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `credit` is the most that a test in this script can have.
+    /// Walks a script; `credit` is the highest credit of a test in it.
     fn script(&mut self, script: &Script, credit: Credit, depth: usize) {
         if depth >= MAX_DEPTH {
             self.foreign = true;
@@ -167,14 +167,14 @@ impl Walk<'_> {
             )
         };
         self.foreign |= command.redirects.iter().any(is_process);
-        // What changes files behind the tests leaves something that was not tested.
+        // A change of files after the tests was not tested.
         self.foreign |= self.found.is_some() && changes::writes(command, self.own);
         match &command.kind {
             Kind::Simple { assignments, words } => {
                 self.foreign |= !words.iter().all(is_silent_argument)
                     || !assignments.iter().all(is_silent_assignment);
                 if let Some(is_known) = sourced(words) {
-                    // A script may define a function of a program's name.
+                    // A script may define a function with a program's name.
                     self.foreign |= !is_known;
                     self.sourced.extend(plain_words(words).into_iter().nth(1));
                     return;
@@ -199,7 +199,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Runs `walk` in a shell of its own: its settings end with it.
+    /// Runs `walk` in a subshell, whose settings end with it.
     fn apart(&mut self, walk: impl FnOnce(&mut Self)) {
         let before = (self.folder.clone(), self.errexit, self.pipefail);
         walk(self);
@@ -228,7 +228,7 @@ impl Walk<'_> {
                     }
                 }
                 let wrappers = words.get(..wrapping).unwrap_or_default();
-                // Another folder is another project, and `xargs` adds arguments that only a run knows.
+                // Another folder is another project, and `xargs` adds arguments that are only known at run time.
                 self.foreign |= wrappers.iter().any(|word| {
                     word == "-C" || word.starts_with("--chdir") || name_of(word) == "xargs"
                 });
@@ -240,7 +240,7 @@ impl Walk<'_> {
                 selection.add_variables(&self.options);
                 let mut test = run_by(wrappers, Some(program).filter(|_| !is_ours));
                 if is_own {
-                    // The user vouches for the command, not for what is written into it later.
+                    // The user vouches for the command, not for later content of its files.
                     let files = words.iter().filter(|word| is_file(word));
                     test.programs.extend(files.map(|word| format!("./{word}")));
                 } else {
@@ -266,7 +266,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Keeps a test, with what was set up before it.
+    /// Records a test, with the setup before it.
     fn test(&mut self, mut test: TestCommand) {
         test.programs.append(&mut self.sourced.clone());
         test.path.clone_from(&self.path);
@@ -281,7 +281,7 @@ impl Walk<'_> {
         self.found = Some(test);
     }
 
-    /// Keeps what a quiet command changes for those behind it.
+    /// Records the effects of a quiet command on later ones.
     fn remember(&mut self, program: &str, arguments: &[String]) {
         match program {
             "cd" | "pushd" => {
@@ -303,7 +303,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `-euo pipefail` and its parts.
+    /// Applies `-euo pipefail` and its parts.
     fn set(&mut self, options: &[String]) {
         let is_short = |word: &&String| {
             word.strip_prefix('-')
@@ -332,7 +332,7 @@ impl Walk<'_> {
                 let folders = value.split(':').filter(|folder| *folder != UNKNOWN);
                 self.path.splice(..0, folders.map(str::to_owned));
             }
-            // `cd` and `source` would mean another place.
+            // `cd` and `source` would use another directory.
             "HOME" | "CDPATH" | "PWD" => self.foreign = true,
             // Modules from elsewhere can stand in for those of the project.
             "PYTHONPATH" => {
@@ -341,7 +341,7 @@ impl Walk<'_> {
             }
             _ if loaders::loads_code(name, value) => self.foreign = true,
             _ if loaders::is_harmless(name) => {}
-            // Any other may choose the tests, or name code that is loaded.
+            // Any other variable may select the tests, or name code to load.
             _ => {
                 self.options.push(format!("{name}={value}"));
                 self.variables.push((name.to_owned(), value.to_owned()));
@@ -350,8 +350,8 @@ impl Walk<'_> {
     }
 }
 
-/// The programs of a test command behind wrappers, and the module that runs when it is one of Python. A script of the
-/// project is no program: its changes are in the diff.
+/// Returns the programs of a test command behind wrappers, and the module if Python runs one. A script of the project
+/// is not a program: its changes are in the diff.
 fn run_by(wrappers: &[String], program: Option<&str>) -> TestCommand {
     let of_module = wrappers.last().is_some_and(|word| word == "-m");
     let is_program = |word: &&String| {
@@ -373,18 +373,18 @@ fn run_by(wrappers: &[String], program: Option<&str>) -> TestCommand {
     }
 }
 
-/// A word that names a file of the project.
+/// Returns `true` if a word names a file of the project.
 fn is_file(word: &str) -> bool {
     let is_path = word.contains('/') || programs::is_test_script(word);
     is_path && !word.starts_with(['-', '/', '~', '\u{1}'])
 }
 
-/// Options by which a shell reads a script before its text.
+/// Returns `true` for options by which a shell reads a script before its own.
 fn is_startup(word: &str) -> bool {
     word.starts_with("--rcfile") || word.starts_with("--init-file")
 }
 
-/// The scripts of a condition, a loop or a choice.
+/// Returns the scripts of a condition, a loop or a choice.
 pub(super) fn branches(kind: &Kind) -> Vec<&Script> {
     match kind {
         Kind::If { arms, otherwise } => {

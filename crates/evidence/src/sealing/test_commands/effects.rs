@@ -1,7 +1,7 @@
-//! What a command may write beside the diff: nothing, what the project's own builds write, or anything.
+//! Computes what a command may write beside the diff: nothing, the output of the project's builds, or anything.
 //!
-//! Only what is known to look, to build, to install or to test is told apart; every other program may write anything
-//! anywhere, whatever its words say.
+//! Only programs that are known to read, build, install or test are distinguished; every other program may write
+//! anything anywhere, regardless of its arguments.
 
 use shell::ir::{
     Argument, Assigned, Assignment, Command, Kind, Operation, Parameter, Piece, Script, Subject,
@@ -16,7 +16,7 @@ use super::loaders::loads_code;
 use super::programs::{self, SHELLS, Tested, is_in, is_python, name_of};
 use super::{UNKNOWN, is_unknown, join_folder, own_words, plain_word, plain_words};
 
-/// Texts inside texts and commands inside commands that are followed.
+/// Nesting of strings and commands that is followed.
 const MAX_DEPTH: usize = 16;
 
 /// Programs that change no file which a runner loads.
@@ -28,55 +28,54 @@ const QUIET: &[&str] = names!(
 /// Programs that write only the last path that they name, without options that say otherwise.
 const COPIERS: &[&str] = names!("cp mv");
 
-/// Interpreters that are given a script.
+/// Interpreters whose argument is a script.
 const INTERPRETERS: &[&str] = names!("node ruby php deno bun tsx ts-node perl lua Rscript");
 
 /// Package managers that run programs of the project.
 const RUNNERS_OF_TOOLS: &[&str] =
     names!("npx bunx pnpx npm pnpm yarn bun uv poetry pipenv pdm rye hatch bundle pixi");
 
-/// What one command may write.
+/// Writes of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// It builds, tests or installs what the project says.
+    /// Set if it builds, tests or installs by the project's files.
     pub builds: bool,
-    /// More than installers in it do so: scripts of the project run.
+    /// Set if not only installers do so: scripts of the project run.
     pub runs_project: bool,
-    /// Something in it is not known: it may write anything.
+    /// Set if a part of it is unknown and may write anything.
     pub has_other: bool,
     /// Paths that a copy or a redirection writes.
     pub written: Vec<String>,
-    /// Programs of the project, and what builds are given.
+    /// Programs of the project, and files that builds read.
     pub inputs: Vec<Input>,
-    /// A part of it may run on when it has ended.
+    /// Set if a part of it may still run after its end.
     pub stays: bool,
 }
 
-/// A program of the project, or a word that a build is given.
+/// A program of the project, or a file argument of a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Input {
-    /// The path, as seen from the directory of the command; of a [`Role::Tool`] its name.
+    /// The path, relative to the directory of the command; for a [`Role::Tool`], its name.
     pub path: String,
-    /// What is done with it.
+    /// Its use.
     pub role: Role,
-    /// What it is given.
     pub arguments: Vec<String>,
 }
 
-/// What a program does with its input.
+/// Use of an input by a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// It builds, tests or installs: files of the project are what it works on.
+    /// Files of the project that it builds, tests or installs.
     #[default]
     Built,
-    /// A script that runs.
+    /// A script that is executed.
     Script,
     /// A program that a package manager finds in the project.
     Tool,
 }
 
 impl Effects {
-    /// The effects of something that may write anything.
+    /// Returns the effects of a command that may write anything.
     #[must_use]
     pub fn unknown() -> Self {
         Self {
@@ -86,7 +85,7 @@ impl Effects {
     }
 }
 
-/// Reads what a command may write. `own_tests` are test commands of the user.
+/// Computes the writes of a command. `own_tests` are test commands of the user.
 #[must_use]
 pub fn effects(command: &str, own_tests: &[String]) -> Effects {
     let mut walk = Walk {
@@ -127,7 +126,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `is_fed`: it reads what another command prints.
+    /// Walks a command; `is_fed` is set if it reads another command's output.
     fn command(&mut self, command: &Command, is_fed: bool, depth: usize) {
         let mut is_fed = is_fed;
         for redirect in &command.redirects {
@@ -174,7 +173,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Walks what runs in a shell of its own, whose directory ends with it.
+    /// Walks a subshell, whose directory ends with it.
     fn apart(&mut self, walk: impl FnOnce(&mut Self)) {
         let folder = self.folder.clone();
         walk(self);
@@ -230,7 +229,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A program of the project with what it is given.
+    /// Records a program of the project with its arguments.
     fn run(&mut self, role: Role, path: &str, arguments: &[String]) {
         (self.found.builds, self.found.runs_project) = (true, true);
         let path = match role {
@@ -275,7 +274,7 @@ impl Walk<'_> {
             self.run(Role::Script, program, &[]);
         }
         let mut words = arguments.iter();
-        // A program of the project may write what it is told to.
+        // A program of the project may write to its arguments.
         if arguments.first().is_some_and(|word| word == "run") && !is_in(RUNNERS_OF_TOOLS, program)
         {
             let told = words.by_ref().skip_while(|word| *word != "--");
@@ -309,7 +308,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A variable that a program of the command gets.
+    /// Records a variable of a program in the command.
     fn variable(&mut self, name: &str, value: &str) {
         let is_near_folder = |folder: &str| {
             folder.starts_with('.')
@@ -381,7 +380,7 @@ impl Walk<'_> {
     }
 }
 
-/// The words in an expansion that are expanded themselves.
+/// Returns the words in an expansion that are expanded themselves.
 fn words_of(parameter: &Parameter) -> Vec<&Word> {
     let mut words: Vec<&Word> = match &parameter.operation {
         Operation::Default { word, .. }
@@ -404,7 +403,7 @@ fn words_of(parameter: &Parameter) -> Vec<&Word> {
     words
 }
 
-/// `node --version`.
+/// Returns `true` for queries such as `node --version`.
 fn is_question(program: &str, arguments: &[String]) -> bool {
     let is_asked = |word: &String| {
         matches!(
@@ -418,14 +417,14 @@ fn is_question(program: &str, arguments: &[String]) -> bool {
     is_asked(only) && (!program.contains('/') || is_tool_path(program))
 }
 
-/// A program in a folder in which package managers put them.
+/// Returns `true` for a program in a folder of package managers.
 fn is_tool_path(program: &str) -> bool {
     program
         .rsplit_once('/')
         .is_some_and(|(folder, _)| is_tool_folder(folder))
 }
 
-/// The script that a program is or runs, and what it is given.
+/// Returns the script that a program is or executes, and its arguments.
 fn script<'w>(program: &'w str, arguments: &'w [String]) -> Option<(&'w str, &'w [String])> {
     let name = name_of(program);
     if is_in(INTERPRETERS, name) || is_in(SHELLS, name) || is_python(name) {
@@ -436,19 +435,19 @@ fn script<'w>(program: &'w str, arguments: &'w [String]) -> Option<(&'w str, &'w
     is_path.then_some((program, arguments))
 }
 
-/// Returns `true` if a word names what the program is fed with.
+/// Returns `true` if a word stands for input from a pipe or a device.
 fn is_input(word: &str) -> bool {
     let value = word.trim_start_matches("--").rsplit('=').next();
     matches!(value, Some("-" | "-f-")) || word.contains("/dev/") || word.contains("/proc/")
 }
 
-/// Returns `true` if a value may be a command, and is not a list of options.
+/// Returns `true` if a value may be a command rather than a list of options.
 fn brings_code(value: &str) -> bool {
     let marks = |one: char| one.is_whitespace() || "(){};\"'`".contains(one);
     !value.starts_with('-') && value.contains(marks)
 }
 
-/// Returns `true` if a word names a server on this machine, or a file by an address.
+/// Returns `true` if a word names a server on this machine, or a file by a URL.
 fn is_near(word: &str) -> bool {
     let places = ["://localhost", "://127.", "://[::1]", "://0.0.0.0", "file:"];
     places.iter().any(|place| word.contains(place))
@@ -458,7 +457,7 @@ fn is_near(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// `o`: something else, `b`: builds, `p`: runs the project, `s`: stays.
+    /// Shows effects: `o` for something else, `b` for builds, `p` for running the project, `s` for staying.
     fn shown(command: &str) -> String {
         let found = effects(command, &[]);
         let parts = [
@@ -488,7 +487,7 @@ mod tests {
     fn only_what_is_known_to_look_or_to_build_is_told_from_the_rest() {
         let mut wrong = Vec::new();
         for (command, expected) in [
-            // It looks.
+            // It reads.
             ("ls -la | grep 'a(b)' | sort -u; cat a", ""),
             ("git status; git log --oneline -3 && git diff", ""),
             (

@@ -1,4 +1,4 @@
-//! What the words of a test command give to its programs: paths, and options that load code or choose who reports.
+//! Arguments of a test command: paths, and options that load code or select the reporter.
 //!
 //! An option that is not known to be plain, with a value that may be a module, may load it.
 
@@ -12,23 +12,23 @@ use super::{UNKNOWN, selection};
 /// A word of a test command that names something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
-    /// The option or the word in front.
+    /// The option or word in front of it.
     pub before: String,
-    /// What is named.
+    /// The named value.
     pub value: String,
-    /// It may be code that the program loads, or that writes its report.
+    /// Set if it may be code that the program loads, or that writes its report.
     pub loads: bool,
-    /// It may be a path.
+    /// Set if it may be a path.
     pub is_path: bool,
-    /// A part of it is only known at run time.
+    /// Set if a part of it is only known at run time.
     pub is_unclear: bool,
 }
 
-/// Options whose value is loaded, or started in place of a program.
+/// Options whose value is loaded, or executed in place of a program.
 const LOADING: &str = "--require|--import|--loader|--experimental-loader|--env-file*|--preload|--node-options|--script-shell|--init-script\
     |--overlay|-overlay|--exec|-exec|-toolexec|-vettool|-javaagent*|--shell";
 
-/// Options that choose who reports, and the reporters that come with the runners.
+/// Options that select the reporter, and the reporters that are part of the runners.
 const REPORTERS: &str =
     "--reporter|--reporters|--test-reporter|--format|--formatter|--logger|--runner|--testRunner";
 const OWN_REPORTERS: &[&str] = names!(
@@ -52,26 +52,26 @@ const COUNTS: &str = "--jobs|--workers|--maxWorkers|--test-threads|--parallel|--
 /// Options that name the folder of a project or of its tests.
 const FOLDERS: &str = "-C|-f|--file|--directory|--prefix|--cwd|--dir|-s|--test-dir";
 
-/// Plain options beside those that say which tests run.
+/// Plain options beside those that select tests.
 const PLAIN: &str = "--no-*|--disable-*|--enable-*|--dist*|--log-*|--asyncio-mode|--import-mode|--hypothesis-*|--timeout*|--test*|--order|--seed\
     |--pool*|--max*|--experimental-*|--allow-*|--show*|--detect*|--update*|--watch*|--failed*|--last-*|--new-*|--random*|--top-level-directory\
     |--start-directory|--pattern|--locals|--durations|--root*|--config*|--dir|--project|--shard|--browser|--env|--full-trace|-W|-X|-e|-s|-t|-u\
     |-f|-c|-l|-m|-n|-I|-O|-P|-C|--profile|--lib|--bins|--doc|--ds|--only*|--changed*|--related*|--settings|--keepdb";
 
-/// Programs that compile what they run: their options name no modules.
+/// Programs that compile the tests: their options name no modules.
 const COMPILED: &[&str] = names!(
     "cargo cargo-nextest go gotestsum ginkgo mvn mvnw gradle gradlew dotnet swift ctest zig stack cabal dune meson bazel bazelisk buck2 forge flutter dart"
 );
 
-/// Programs that run in the folder of a build, in which they find its tests.
+/// Programs that run tests in a build folder.
 const OF_BUILDS: &[&str] = names!("ctest meson ninja make gmake");
 
-/// Returns `true` if a program runs tests in the folder of a build.
+/// Returns `true` if a program runs tests in a build folder.
 pub(super) fn tests_builds(program: &str) -> bool {
     is_in(OF_BUILDS, name_of(program))
 }
 
-/// Returns what a program that runs tests is given. `wrappers` stand in front of it.
+/// Returns the arguments of a program that runs tests. `wrappers` stand in front of it.
 pub(super) fn of(wrappers: &[String], program: &str, arguments: &[String]) -> Vec<Given> {
     let name = name_of(program);
     let mut all = Vec::new();
@@ -80,7 +80,7 @@ pub(super) fn of(wrappers: &[String], program: &str, arguments: &[String]) -> Ve
         is_wrapper(name_of(word)) && folder.is_none_or(is_tool_folder)
     };
     let of_wrappers = wrappers.iter().skip(1);
-    // Variables are weighed by themselves.
+    // Variables are evaluated separately.
     let of_wrappers = of_wrappers
         .filter(|word| word.starts_with('-') || !word.contains('=') && !is_program(word));
     read("", of_wrappers, &mut all);
@@ -88,7 +88,7 @@ pub(super) fn of(wrappers: &[String], program: &str, arguments: &[String]) -> Ve
     all
 }
 
-/// `name` is the program, empty for those in front of it.
+/// Parses arguments; `name` is the program, empty for wrappers.
 fn read<'w>(name: &str, words: impl Iterator<Item = &'w String>, all: &mut Vec<Given>) {
     let mut before = name;
     for word in words {
@@ -120,14 +120,14 @@ fn read<'w>(name: &str, words: impl Iterator<Item = &'w String>, all: &mut Vec<G
     }
 }
 
-/// `-ppoison`, `-rpoison`.
+/// Splits `-ppoison` and `-rpoison`.
 fn glued<'w>(name: &str, word: &'w str) -> Option<(&'w str, &'w str)> {
     let (option, value) = word.split_at_checked(2)?;
     let loads = is_loading_letter(name, option) && !value.is_empty();
     loads.then_some((option, value))
 }
 
-/// The same letters mean other things elsewhere.
+/// Returns `true` for a short option that loads code in this program; elsewhere the letter means something else.
 fn is_loading_letter(name: &str, option: &str) -> bool {
     match name {
         "pytest" | "py.test" => option == "-p",
@@ -137,7 +137,7 @@ fn is_loading_letter(name: &str, option: &str) -> bool {
 }
 
 fn loads(name: &str, option: &str, value: &str) -> bool {
-    // A plugin that is switched off loads nothing.
+    // A disabled plugin loads nothing.
     if value.starts_with("no:") || !option.starts_with('-') {
         return false;
     }
@@ -161,7 +161,7 @@ fn loads(name: &str, option: &str, value: &str) -> bool {
     may_load && !is_plain && is_module(value)
 }
 
-/// A name that a runner may look up: no number, no switch, no pattern.
+/// Returns `true` for a name that a runner may look up: not a number, a switch or a pattern.
 fn is_module(value: &str) -> bool {
     let is_letter = |one: char| one.is_ascii_alphanumeric() || "@/._-".contains(one);
     let is_switch = matches!(
@@ -172,7 +172,8 @@ fn is_module(value: &str) -> bool {
     begins && !is_switch && value.chars().all(is_letter)
 }
 
-/// Verbs, targets and names of tests are no paths, and what is written is not loaded.
+/// Returns `true` if the value may be a path: verbs, targets and names of tests are not paths, and written files are
+/// not loaded.
 fn is_path(name: &str, option: &str, value: &str, is_joined: bool) -> bool {
     if is_one_of(WRITTEN, option) {
         return false;

@@ -1,28 +1,28 @@
-//! Variables and files by which a test runner loads code beside the project's: what a session can use to make
-//! tests pass without a change in its diff.
+//! Variables and files by which a test runner loads code beside the project's: a session can use them to make tests
+//! pass without a change in its diff.
 
 use shell::words::names;
 
 use super::programs::is_in;
 
-/// Variables that change how a run looks, and neither which tests it holds nor which code it loads.
+/// Variables that change the look of a run, and neither its tests nor its code.
 const HARMLESS: &[&str] = names!(
     "CI NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE TERM COLUMNS LANG LANGUAGE TZ DEBUG NODE_ENV RUST_BACKTRACE \
     RUST_LOG RUSTFLAGS PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONWARNINGS PYTHONHASHSEED PYTHONIOENCODING TMPDIR \
     CARGO_INCREMENTAL CARGO_TARGET_DIR CARGO_BUILD_JOBS CARGO_HOME GOCACHE GOPROXY"
 );
 
-/// How the names of others begin.
+/// Prefixes of further variables of this kind.
 const HARMLESS_BEGINNINGS: &[&str] = names!("LC_ CARGO_TERM_ CARGO_NET_ CARGO_PROFILE_");
 
-/// Variables whose value is code, a module or a program that every run starts with or in place of its own.
+/// Variables whose value is code, a module or a program that every run loads first or in place of its own.
 const LOADING: &[&str] = names!(
     "LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH BASH_ENV ENV PROMPT_COMMAND PYTEST_PLUGINS NODE_PATH PYTHONSTARTUP \
     PYTHONOPTIMIZE PYTHONHOME PYTHONUSERBASE PYTHONPYCACHEPREFIX PYTHONPLATLIBDIR PERL5LIB PERL5DB RUBYLIB CLASSPATH \
     DOTNET_STARTUP_HOOKS PHPRC PHP_INI_SCAN_DIR LUA_INIT RUSTC RUSTDOC SHELL npm_config_script_shell MAKEFLAGS"
 );
 
-/// How the names of others begin, and how they end.
+/// Prefixes and suffixes of further variables of this kind.
 const LOADING_BEGINNINGS: &[&str] = names!("DYLD_ COR_ CORECLR_ LUA_PATH LUA_CPATH");
 const LOADING_ENDINGS: &[&str] = names!("_RUNNER _WRAPPER _LINKER RUNNER_PATH");
 
@@ -32,16 +32,16 @@ const OPTIONS: &[&str] = names!(
     -agentlib -agentpath -Xbootclasspath -overlay --overlay -toolexec -exec -vettool linker --config --init-script -I"
 );
 
-/// Short ones that take their value without a space.
+/// Short options that take their value without a space.
 const GLUED: &[&str] = names!("-r -M -m -p -I");
 
-/// Endings of files that programs load or read their settings from.
+/// Extensions of files that programs load or read their settings from.
 const CODE: &[&str] = names!(
     "py pyc pyo pth pyd so dylib dll js cjs mjs jsx ts cts mts tsx node wasm rb pl pm t php phar lua jar class groovy \
     kts gradle java kt scala clj ex exs go rs c h cc cpp hpp cs fs swift sh bash zsh toml cfg ini opts ps1"
 );
 
-/// Returns `true` for variables that change how a run looks and neither its tests nor its code.
+/// Returns `true` for variables that change the look of a run and neither its tests nor its code.
 pub(super) fn is_harmless(name: &str) -> bool {
     let begins = |start: &&str| name.starts_with(*start);
     is_in(HARMLESS, name) || HARMLESS_BEGINNINGS.iter().any(begins)
@@ -72,7 +72,7 @@ pub fn loads_code(name: &str, value: &str) -> bool {
             (false, Some(glued)) if is_of_loader(name) => glued,
             _ => continue,
         };
-        // A plugin that is switched off loads nothing.
+        // A disabled plugin loads nothing.
         by_value |= !given.starts_with("no:");
     }
     by_name || by_value

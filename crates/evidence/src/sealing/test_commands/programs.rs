@@ -1,4 +1,4 @@
-//! Which programs run tests, by the words of one simple command, through the usual wrappers.
+//! Recognises programs that run tests, by the words of one simple command, through the usual wrappers.
 
 use oversight::lookup::base_name;
 use shell::words::names;
@@ -9,7 +9,7 @@ pub(super) const RUNNERS: &[&str] = names!(
     gotestsum ginkgo ctest phpunit pest paratest rspec bats prove busted unittest cargo-nextest stestr trial"
 );
 
-/// Programs with the first words that make them run tests; `|` separates alternatives, `*` ends a beginning.
+/// Programs with the first words that make them run tests; `|` separates alternatives, `*` ends a prefix.
 const VERBS: &[(&str, &str)] = &[
     ("cargo", "test|t|nextest|llvm-cov|tarpaulin|hack"),
     ("go", "test"),
@@ -50,13 +50,13 @@ const VERBS: &[(&str, &str)] = &[
     ("rye", "test"),
 ];
 
-/// Programs that are given targets by name, any of which may be tests.
+/// Programs with named targets, any of which may be tests.
 pub(super) const TARGETS: &[&str] = names!(
     "make gmake just task rake ninja invoke inv mage mvn mvnw gradle gradlew sbt ant xcodebuild \
     earthly doit poe pants"
 );
 
-/// `name first-word`: what follows is the command that really runs.
+/// Pairs of program and first word after which another command is executed.
 const RUN_BY: &[(&str, &str)] = &[
     ("uv", "run"),
     ("poetry", "run"),
@@ -107,19 +107,19 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("nsenter", "*"),
 ];
 
-/// Arguments of such a program that are looked at.
+/// Arguments of such a program that are checked.
 const MAX_REMOTE: usize = 64;
 
-/// What follows their options is the command that really runs.
+/// Wrappers: after their options comes the command that is executed.
 const WRAPPERS: &[&str] = names!(
     "env sudo nice time command exec nohup stdbuf xvfb-run ionice timeout gtimeout npx bunx uvx pnpx \
     xargs setsid unbuffer caffeinate builtin doas c8 nyc cross-env"
 );
 
-/// Shells that read a script or a text.
+/// Shells that execute a script or a string.
 pub(super) const SHELLS: &[&str] = names!("bash sh zsh dash ksh");
 
-/// Options after which no test runs; `*` ends a beginning.
+/// Options after which no test runs; `*` ends a prefix.
 const IDLE: &str =
     "--help|--version|--co|--collect*|--no-run|--list*|-list*|--dry*|--setup-*|--show-only*";
 
@@ -128,13 +128,13 @@ const IDLE: &str =
 pub(super) enum Tested<'w> {
     /// The program that runs them, by its path and its arguments.
     Program(&'w str, &'w [String]),
-    /// The options of a shell and the text that it is given.
+    /// Options of a shell and its command string.
     Text(&'w [String], &'w str),
     /// They run on another tree: on another machine or in a container.
     Elsewhere,
 }
 
-/// Returns the part of the words that runs tests, wrappers taken off. A text of a shell is not looked into.
+/// Returns the part of the words that runs tests, without wrappers. The command string of a shell is not parsed.
 pub(super) fn tested<'w>(words: &'w [String], own: &[Vec<&str>]) -> Option<Tested<'w>> {
     let mut words = words;
     // Every round takes at least one word away.
@@ -158,7 +158,7 @@ pub(super) fn tested<'w>(words: &'w [String], own: &[Vec<&str>]) -> Option<Teste
     None
 }
 
-/// Returns the command behind all wrappers, and whether one of them lets it run on when its shell has ended.
+/// Returns the command behind all wrappers, and `true` if one of them lets it outlive its shell.
 pub(super) fn behind(words: &[String]) -> (&[String], bool) {
     let (mut words, mut stays) = (words, false);
     while let Some((program, arguments)) = words.split_first() {
@@ -172,7 +172,7 @@ pub(super) fn behind(words: &[String]) -> (&[String], bool) {
     (words, stays)
 }
 
-/// Returns `true` if a program is given targets of the project, or only runs tests.
+/// Returns `true` if a program takes targets of the project, or only runs tests.
 pub(super) fn is_target(name: &str) -> bool {
     is_in(TARGETS, name) || is_in(RUNNERS, name)
 }
@@ -185,8 +185,8 @@ fn is_elsewhere(name: &str, arguments: &[String]) -> bool {
         .any(|(program, verbs)| *program == name && is_one_of(verbs, first))
 }
 
-/// Returns `true` if the words from some place on, or a text among them, run tests. Which of them are options of the
-/// program in front is not known.
+/// Returns `true` if the words from any place on, or a string among them, run tests. The options of the program in
+/// front are unknown.
 fn runs_tests_within(words: &[String], own: &[Vec<&str>]) -> bool {
     let words = words.get(..MAX_REMOTE).unwrap_or(words);
     let is_command = |from: usize| {
@@ -216,17 +216,17 @@ fn shell<'w>(program: &'w str, arguments: &'w [String]) -> Option<Tested<'w>> {
     is_test_script(script).then_some(Tested::Program(program, arguments))
 }
 
-/// Returns `true` for a program that starts another one by its arguments.
+/// Returns `true` for a program that executes its arguments.
 pub(super) fn is_wrapper(name: &str) -> bool {
     is_in(WRAPPERS, name) || is_python(name) || RUN_BY.iter().any(|(program, _)| *program == name)
 }
 
-/// The command that a wrapper starts.
+/// Returns the command that a wrapper starts.
 fn inner<'w>(name: &str, arguments: &'w [String]) -> Option<&'w [String]> {
     if is_in(WRAPPERS, name) {
         let rest = after_options(arguments);
         return match name {
-            // The time comes first.
+            // The duration is the first argument.
             "timeout" | "gtimeout" => rest.get(1..),
             _ => Some(rest),
         };
@@ -247,20 +247,20 @@ fn inner<'w>(name: &str, arguments: &'w [String]) -> Option<&'w [String]> {
     }
     let rest = after_options(rest);
     match name {
-        // The directory comes first.
+        // The directory is the first argument.
         "direnv" => rest.get(1..),
         _ => Some(rest),
     }
 }
 
-/// The words from the module on that `-m` names. A script in front of it would run instead.
+/// Returns the words from the module on that `-m` names. A script in front of it would run instead.
 fn module(arguments: &[String]) -> Option<&[String]> {
     options(arguments).find(|option| *option == "-m")?;
     let place = arguments.iter().position(|word| word == "-m")?;
     arguments.get(place + 1..)
 }
 
-/// The options in front of the first operand.
+/// Returns the options in front of the first operand.
 fn options(arguments: &[String]) -> impl Iterator<Item = &str> {
     let mut words = arguments.iter().map(String::as_str);
     std::iter::from_fn(move || {
@@ -278,7 +278,7 @@ const OPTIONS_WITH_VALUE: &[&str] = names!(
     --include --data-file --context --concurrency"
 );
 
-/// What follows options, their plainest values and assignments.
+/// Returns the words after options, their plainest values and assignments.
 pub(super) fn after_options(words: &[String]) -> &[String] {
     let mut rest = words;
     while let Some((word, after)) = rest.split_first() {
@@ -352,7 +352,7 @@ fn tests(program: &str, name: &str, arguments: &[String]) -> bool {
     }
 }
 
-/// `test`, `tests`, `check`, `test:unit`, `test-all`, `unit-test`, `:app:test`, `integrationTest`.
+/// Returns `true` for `test`, `tests`, `check`, `test:unit`, `test-all`, `unit-test`, `:app:test`, `integrationTest`.
 pub(super) fn is_test_target(word: &str) -> bool {
     if word.starts_with('-') {
         return false;
@@ -374,7 +374,7 @@ pub(super) fn is_test_target(word: &str) -> bool {
         || target.ends_with("Tests")
 }
 
-/// A script whose name says that it runs tests. The `test` of the shell is none.
+/// Returns `true` for a script that runs tests by its name. The `test` of the shell is not one.
 pub(super) fn is_test_script(program: &str) -> bool {
     let name = base_name(program);
     let stem = name
@@ -397,7 +397,7 @@ pub(super) fn is_test_script(program: &str) -> bool {
     has_place && names.contains(&stem)
 }
 
-/// A file that runs its own tests when it is started: `test_a.py`, `a_test.rb`.
+/// Returns `true` for a file that runs its own tests when executed: `test_a.py`, `a_test.rb`.
 fn is_test_file(path: &str) -> bool {
     let stem = base_name(path).rsplit_once('.');
     stem.is_some_and(|(stem, ending)| {
@@ -405,7 +405,7 @@ fn is_test_file(path: &str) -> bool {
     })
 }
 
-/// Returns `true` for an interpreter of Python, with a version or without.
+/// Returns `true` for a Python interpreter, with a version or without.
 pub(super) fn is_python(name: &str) -> bool {
     let version = name
         .strip_prefix("python")
@@ -415,7 +415,7 @@ pub(super) fn is_python(name: &str) -> bool {
         .all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// The name of a program without directory and ending.
+/// Returns the name of a program without directory and extension.
 pub(super) fn name_of(program: &str) -> &str {
     let name = base_name(program);
     [".exe", ".cmd", ".bat"]

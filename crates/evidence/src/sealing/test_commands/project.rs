@@ -1,8 +1,8 @@
-//! What a test command of the project really runs: the scripts of `package.json`, `composer.json` and `pyproject.toml`, the
-//! recipes of a Makefile or a justfile, the commands of tox, and shell scripts.
+//! The commands behind a test command of the project: the scripts of `package.json`, `composer.json` and
+//! `pyproject.toml`, the recipes of a Makefile or a justfile, the commands of tox, and shell scripts.
 //!
-//! A name such as `npm test` proves nothing: whoever writes the script decides what it prints. The text behind the name is
-//! read like any other command, and only a test runner that is found in it can be believed. Nothing is run.
+//! A name such as `npm test` proves nothing: the author of the script decides what it prints. The script behind the
+//! name is parsed like any other command, and only a test runner in it can be trusted. Nothing is executed.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use shell::words::names;
 use super::programs::{RUNNERS, TARGETS, after_options, is_in, is_test_script, name_of};
 use super::{Credit, TestCommand, credit, own_words};
 
-/// Scripts that start scripts, which are followed.
+/// Nesting of scripts that is followed.
 const MAX_DEPTH: usize = 6;
 
 /// Package managers that run the scripts of `package.json`.
@@ -27,7 +27,7 @@ const OWN_RUNNERS: &[&str] = names!("mvn mvnw gradle gradlew");
 /// Options that name the directory of the project.
 const FOLDER_OPTIONS: &[&str] = names!("-C --directory --prefix --cwd --dir");
 
-/// Files of other languages, by the program that runs them and by a text in them that calls a test runner.
+/// Files of other languages, by the program that runs them and a string in them that calls a test runner.
 const CALLS: &[(&str, &str, &[&str])] = &[
     (
         "nox",
@@ -47,7 +47,7 @@ const CALLS: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Texts in a script of Python or Ruby that start a test runner.
+/// Strings in Python and Ruby scripts that start a test runner.
 const STARTS: &[&str] = &[
     "unittest.main(",
     "pytest.main(",
@@ -59,20 +59,21 @@ const STARTS: &[&str] = &[
     "'pytest'",
 ];
 
-/// A program of a test command that runs what the project says.
+/// A program of a test command that runs scripts of the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectScript {
-    /// The program, as it is written.
+    /// The program, as written.
     program: String,
     arguments: Vec<String>,
-    /// The directory in which it runs, as the command says.
+    /// The directory in which it runs, according to the command.
     folder: String,
-    /// Without a script of that name the program runs itself: `yarn run jest`.
+    /// Set if the program runs itself without a script of that name: `yarn run jest`.
     is_optional: bool,
 }
 
 impl ProjectScript {
-    /// Returns the script behind a test program, `None` if the program finds the tests itself. `wrappers` stand before it.
+    /// Returns the script behind a test program, `None` if the program finds the tests itself. `wrappers` stand in
+    /// front of it.
     pub(super) fn of(
         wrappers: &[String],
         (program, arguments): (&str, &[String]),
@@ -101,7 +102,7 @@ impl ProjectScript {
         })
     }
 
-    /// For people.
+    /// Returns the name for people.
     fn name(&self) -> String {
         let mut words = vec![self.program.clone()];
         words.extend(self.arguments.iter().take(3).cloned());
@@ -109,7 +110,7 @@ impl ProjectScript {
     }
 }
 
-/// Returns `true` if a test program runs what the project says.
+/// Returns `true` if a test program runs scripts of the project.
 fn runs_project(name: &str, arguments: &[String]) -> bool {
     let has = |wanted: &str| arguments.iter().any(|word| word == wanted);
     let first = after_options(arguments).first().map_or("", String::as_str);
@@ -117,7 +118,7 @@ fn runs_project(name: &str, arguments: &[String]) -> bool {
         "tox" | "nox" | "composer" | "nx" | "turbo" | "lerna" => true,
         "deno" => has("task"),
         "cargo" => has("xtask"),
-        // Its own runner.
+        // Bun's own runner.
         "bun" => first != "test",
         _ if is_in(MANAGERS, name) => true,
         _ if is_in(OF_PYTHON, name) => has("run"),
@@ -126,21 +127,21 @@ fn runs_project(name: &str, arguments: &[String]) -> bool {
     }
 }
 
-/// A file that an interpreter is given.
+/// Returns `true` for a file argument of an interpreter.
 fn is_script_file(word: &str) -> bool {
     is_test_script(word) || word.ends_with(".py") || word.ends_with(".rb")
 }
 
-/// What was found behind the scripts of a test command.
+/// The scripts behind a test command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Behind {
     /// The commands of the scripts that run tests, each with the directory in which it runs.
     pub commands: Vec<(TestCommand, String)>,
-    /// Why it is not known that a test runner was started, if it is not.
+    /// Why no test runner is known to have been started, if so.
     pub doubt: Option<String>,
 }
 
-/// Reads the scripts behind a test command that was started in `cwd`. `top` is where the project begins.
+/// Reads the scripts behind a test command that was started in `cwd`. `top` is the top directory of the project.
 #[must_use]
 pub fn behind(
     test: &TestCommand,
@@ -187,7 +188,7 @@ impl Search<'_> {
         }
     }
 
-    /// Reads a text as a command; returns why no test runner is known to run in it.
+    /// Parses a script as a command; returns a reason if no test runner is known to run in it.
     fn shell(
         &mut self,
         text: &str,
@@ -208,7 +209,7 @@ impl Search<'_> {
         }
         let place = absolute(folder, &inner.folder);
         self.command(&inner, folder, depth + 1);
-        // A package manager looks for the programs in the project first.
+        // A package manager looks up programs in the project first.
         if !manager.contains('/') {
             inner.programs.push(manager.to_owned());
         }
@@ -223,7 +224,7 @@ impl Search<'_> {
             Some(other) => absolute(folder, other),
             None => folder.to_owned(),
         };
-        // Which package is meant is not known.
+        // The selected package is unknown.
         let is_elsewhere = |word: &String| {
             matches!(
                 word.as_str(),
@@ -264,7 +265,7 @@ impl Search<'_> {
         }
     }
 
-    /// The nearest file of that name, from a directory up to the top of the project.
+    /// Returns the nearest file of that name, from a directory up to the top of the project.
     fn nearest(&self, name: &str, folder: &str) -> Option<(String, String)> {
         let mut place = folder.to_owned();
         loop {
@@ -283,7 +284,7 @@ impl Search<'_> {
             return Text::None;
         };
         let manifest: Value = serde_json::from_str(&text).unwrap_or_default();
-        // What runs before and after prints into the same log.
+        // Scripts before and after print into the same log.
         let parts: Vec<&str> = [
             format!("pre{script}"),
             script.to_owned(),
@@ -319,7 +320,7 @@ impl Search<'_> {
         }
     }
 
-    /// `name = "command"` in a table of scripts or tasks.
+    /// Looks up `name = "command"` in a table of scripts or tasks.
     fn python(&self, script: &str, folder: &str) -> Text {
         let Some((text, place)) = self.nearest("pyproject.toml", folder) else {
             return Text::None;
@@ -343,7 +344,7 @@ impl Search<'_> {
         Text::None
     }
 
-    /// The commands of every environment of tox: which one runs is not asked.
+    /// Returns the commands of every environment of tox, regardless of the one that runs.
     fn tox(&self, folder: &str) -> Text {
         let Some((text, place)) = self.nearest("tox.ini", folder) else {
             return Text::None;
@@ -398,7 +399,7 @@ impl Search<'_> {
         }
     }
 
-    /// A script that is started by its path, or by an interpreter.
+    /// Returns the content of a script that is started by its path, or by an interpreter.
     fn file(&self, script: &ProjectScript, folder: &str) -> Text {
         let operand = after_options(&script.arguments).first();
         let operand = operand
@@ -427,9 +428,9 @@ impl Search<'_> {
     }
 }
 
-/// What stands behind the name of a script.
+/// The content behind the name of a script.
 enum Text {
-    /// Nothing that can be read.
+    /// Nothing readable.
     None,
     /// Code that calls a test runner.
     Calls,
@@ -437,7 +438,7 @@ enum Text {
     Shell(String, String),
 }
 
-/// The script that a package manager is asked to run.
+/// Returns the script name in the arguments of a package manager.
 fn script_name(arguments: &[String]) -> &str {
     let plain = after_options(arguments);
     match plain.first().map_or("", String::as_str) {
@@ -463,7 +464,7 @@ fn folder_option(arguments: &[String]) -> Option<&str> {
     None
 }
 
-/// Places for arguments, as in `{posargs}` and `{args:tests}`, are left out.
+/// Removes placeholders for arguments, as in `{posargs}` and `{args:tests}`.
 fn braces(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,22 +1,23 @@
-//! Recipes of a Makefile or a justfile as one shell text: what `make test` would run.
+//! Converts recipes of a Makefile or a justfile into one shell script: the commands of `make test`.
 
-/// Targets that need others, which are followed.
+/// Nesting of needed targets that is followed.
 const MAX_DEPTH: usize = 8;
 
-/// Longest text of recipes.
+/// Longest script.
 const MAX_TEXT: usize = 16 * 1024;
 
-/// Variables by name, as they are written.
+/// Variables by name, as written.
 type Variables = Vec<(String, String)>;
 
-/// Returns the recipes of the targets among the arguments, those that they need first. `None` if a target has none.
+/// Returns the recipes of the targets among the arguments, after those that they need. `None` if a target has no
+/// recipe.
 pub(super) fn read(text: &str, arguments: &[String]) -> Option<String> {
     let text = text.replace("\\\n", " ");
     let mut variables = variables(&text);
     let mut targets = Vec::new();
     for word in arguments.iter().filter(|word| !word.starts_with('-')) {
         match word.split_once('=') {
-            // What the command line sets comes first.
+            // Variables of the command line come first.
             Some((name, value)) => variables.insert(0, (name.to_owned(), value.to_owned())),
             None => targets.push(word.as_str()),
         }
@@ -37,7 +38,7 @@ pub(super) fn read(text: &str, arguments: &[String]) -> Option<String> {
     (!lines.is_empty() && whole.len() <= MAX_TEXT).then_some(whole)
 }
 
-/// Adds the recipe of a target; returns whether it has one or needs something that has.
+/// Adds the recipe of a target; returns `true` if it has one or needs a target that has one.
 fn collect(
     text: &str,
     target: &str,
@@ -69,17 +70,17 @@ fn collect(
     is_found
 }
 
-/// What a target needs, if the line begins its rule: `test: build`, `test *args: build`.
+/// Returns the targets that a target needs, if the line begins its rule: `test: build`, `test *args: build`.
 fn header<'t>(line: &'t str, target: &str) -> Option<&'t str> {
     let (names, needed) = line.split_once(':')?;
     let is_assignment = needed.starts_with(['=', ':']) || names.contains('=');
     let mut names = names.split_whitespace();
     let is_meant = names.any(|name| name.trim_start_matches('@') == target);
-    // A recipe may stand behind a semicolon.
+    // A recipe may follow after a semicolon.
     (is_meant && !is_assignment).then(|| needed.split(';').next().unwrap_or_default())
 }
 
-/// A line of a recipe without the signs before it; one that may fail hides how it ends.
+/// Returns a line of a recipe without its prefix characters; a line that may fail hides its exit code.
 fn command_of(line: &str) -> String {
     let command = line.trim_start_matches(['@', '-', '+', ' ']);
     let signs = line.get(..line.len() - command.len()).unwrap_or_default();
@@ -103,7 +104,7 @@ fn variables(text: &str) -> Variables {
     found.collect()
 }
 
-/// Puts variables in. One that is not known stays a variable of the shell, which only a run would know.
+/// Substitutes variables. An unknown one stays a variable of the shell, which is only known at run time.
 fn filled(line: &str, variables: &Variables, depth: usize) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -112,7 +113,7 @@ fn filled(line: &str, variables: &Variables, depth: usize) -> String {
         let close = match after.chars().next() {
             Some('(') => ')',
             Some('{') => '}',
-            // `$$` is a sign of the shell.
+            // `$$` is a dollar sign for the shell.
             Some('$') => {
                 out.push('$');
                 rest = after.get(1..).unwrap_or_default();
@@ -133,7 +134,7 @@ fn filled(line: &str, variables: &Variables, depth: usize) -> String {
         match value.filter(|_| depth < MAX_DEPTH && out.len() < MAX_TEXT) {
             Some((_, value)) => out.push_str(&filled(value, variables, depth + 1)),
             None if name == "MAKE" => out.push_str("make"),
-            // Arguments that nobody gave.
+            // Arguments that the command line does not set.
             None if matches!(name, "ARGS" | "TESTARGS" | "PYTEST_ARGS") => {}
             None => out.push_str("$UNKNOWN"),
         }

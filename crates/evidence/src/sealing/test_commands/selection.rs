@@ -1,33 +1,33 @@
-//! Which tests a test program is asked to run, by its arguments.
+//! Parses the arguments of a test program for the tests that it selects.
 //!
-//! An argument that is not known to leave the selection alone is taken to narrow it: then a run counts for fewer tests
-//! than it had, never for more.
+//! An argument that is not known to leave the selection alone is assumed to narrow it: then a run counts for fewer
+//! tests than it had, never for more.
 
 use shell::words::names;
 
 use super::is_unknown;
 use super::programs::{RUNNERS, TARGETS, is_in, is_one_of, is_test_target, name_of};
 
-/// Which tests are run.
+/// The selected tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The program, with what it is asked to do: `pytest`, `cargo test`, `make`.
+    /// The program, with its verb: `pytest`, `cargo test`, `make`.
     pub program: String,
-    /// The program finds the tests itself, so that without narrowing it runs them all.
+    /// Set if the program finds the tests itself, so that without narrowing it runs them all.
     pub is_direct: bool,
-    /// It runs the tests of all packages below its folder: `./...`, `--workspace`.
+    /// Set if it runs the tests of all packages below its folder: `./...`, `--workspace`.
     pub is_recursive: bool,
-    /// It ends at the first failure.
+    /// Set if it ends at the first failure.
     pub stops_early: bool,
-    /// Names are compared whole.
+    /// Set if names are compared as a whole.
     pub is_exact: bool,
-    /// Files, folders and names, any of which is run; empty for all.
+    /// Files, folders and names to run; empty for all.
     pub places: Vec<String>,
-    /// Options that narrow the selection, all of which hold.
+    /// Options that narrow the selection, all of which apply.
     pub filters: Vec<Filter>,
     /// Options that widen it.
     pub widened: Vec<String>,
-    /// A part of it is only known at run time.
+    /// Set if a part of it is only known at run time.
     pub is_unclear: bool,
 }
 
@@ -36,14 +36,14 @@ pub struct Selection {
 pub struct Filter {
     /// The option, such as `-k`.
     pub option: String,
-    /// Its value; empty when it has none.
+    /// Its value; empty if it has none.
     pub value: String,
 }
 
-/// Programs with a verb that find tests themselves, as those of [`RUNNERS`] do.
+/// Programs that find tests themselves with a verb, like those of [`RUNNERS`].
 const DIRECT: &[&str] = names!("cargo go node dotnet playwright deno bun swift");
 
-/// Programs of [`RUNNERS`] that start whatever their settings name.
+/// Programs of [`RUNNERS`] that start the commands of their settings.
 const INDIRECT: &[&str] = names!("tox nox");
 
 /// Options that end a run at its first failure; `*` stands for the rest.
@@ -72,7 +72,7 @@ const NARROWING_VALUED: &str = "-k|-t|-g|-R|-L|-LE|-E|-run|--run|-skip|--skip|--
     |--group|--exclude-group|--project|--filterset|--manifest-path|--partition|-F|--features|--test-dir|-C|--prefix|--workspace-root|--tag|-m";
 
 impl Selection {
-    /// Reads the arguments of a test program.
+    /// Parses the arguments of a test program.
     pub(super) fn of(program: &str, arguments: &[String]) -> Self {
         let name = name_of(program);
         let is_direct = is_in(DIRECT, name) || is_in(RUNNERS, name) && !is_in(INDIRECT, name);
@@ -104,7 +104,7 @@ impl Selection {
         }
     }
 
-    /// The first word of a program that has verbs or targets.
+    /// Evaluates the first word of a program that has verbs or targets.
     fn verb(&mut self, name: &str, word: &str) {
         match (name, word) {
             ("cargo", "t") => self.program.push_str(" test"),
@@ -131,7 +131,7 @@ impl Selection {
         }
     }
 
-    /// A target that does not say by its name that it means all tests narrows the selection.
+    /// Evaluates a target: one that does not mean all tests by its name narrows the selection.
     fn target(&mut self, word: &str) {
         let all =
             "test|tests|check|verify|spec|t|tst|run|run-script|clean|build|all|install|package";
@@ -162,7 +162,7 @@ impl Selection {
         } else if is_one_of(NARROWING_VALUED, word) && !is_neutral || takes_name(name, word) {
             let value = words.next().unwrap_or_default();
             self.is_unclear |= is_unknown(value);
-            // A plugin that is switched off chooses no tests.
+            // A disabled plugin selects no tests.
             if !(word == "-p" && value.starts_with("no:")) {
                 self.narrow(word, value);
             }
@@ -183,7 +183,7 @@ impl Selection {
     }
 }
 
-/// Returns `true` if an option is known to say which tests run, or to leave that alone.
+/// Returns `true` if an option is known to select tests, or to leave the selection alone.
 pub(super) fn is_known(option: &str) -> bool {
     let with_value = format!("{option}=");
     let lists = [STOPS, NEUTRAL, NEUTRAL_VALUED, WIDENING, NARROWING_VALUED];
@@ -191,7 +191,7 @@ pub(super) fn is_known(option: &str) -> bool {
     lists.any(|list| is_one_of(list, option) || is_one_of(list, &with_value))
 }
 
-/// `pytest -n 4`, `rspec -f d`: the same letters narrow elsewhere.
+/// Returns `true` for `pytest -n 4`, `rspec -f d`: the same letters narrow elsewhere.
 fn is_plugin_option(name: &str, word: &str) -> bool {
     match name {
         "pytest" | "py.test" => matches!(word, "-n" | "-r" | "--dist"),
@@ -202,11 +202,11 @@ fn is_plugin_option(name: &str, word: &str) -> bool {
     }
 }
 
-/// `cargo test -p name`, `cargo test --test name`, `rspec -e name`, `ruby … -n name`.
+/// Returns `true` for `cargo test -p name`, `cargo test --test name`, `rspec -e name`, `ruby … -n name`.
 fn takes_name(name: &str, word: &str) -> bool {
     match name {
         "cargo" => matches!(word, "-p" | "--test"),
-        // A plugin, a setting or another root can choose the tests.
+        // A plugin, a setting or another root can select the tests.
         "pytest" | "py.test" => matches!(word, "-p" | "-o" | "-c" | "--rootdir"),
         "mocha" => matches!(word, "-r" | "--require"),
         "rspec" => matches!(word, "-e" | "--example" | "-r" | "--require"),

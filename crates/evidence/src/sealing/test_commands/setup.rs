@@ -1,7 +1,6 @@
-//! Files that choose which tests a runner finds, beside the command: its settings, and code that it loads before the tests.
+//! Files beside the command that select the tests of a runner: its settings, and code that it loads before the tests.
 //!
-//! Of files that serve other ends as well only the part counts that can choose tests, so that a new dependency changes
-//! nothing.
+//! Of files with other uses, only the part that can select tests counts, so that a new dependency changes nothing.
 
 use serde_json::Value;
 
@@ -16,28 +15,28 @@ const FILES: &[&str] = names!(
     mocha.opts CTestTestfile.cmake build.gradle build.gradle.kts pom.xml composer.json package.json pyproject.toml"
 );
 
-/// Names of files that say what a build runs.
+/// Names of files with commands of a build.
 const RECIPES: &[&str] = names!(
     "CMakeLists.txt setup.py meson.build Taskfile.yml gulpfile.js Gruntfile.js BUILD BUILD.bazel .npmrc .yarnrc.yml"
 );
 
-/// How the names of others begin.
+/// Prefixes of further names.
 const BEGINNINGS: &[&str] = names!(
     "jest.config. jest.setup. vitest.config. vitest.workspace. vite.config. .mocharc karma.conf. playwright.config. \
     cypress.config. ava.config. jasmine."
 );
 
-/// Parts of `package.json` and `composer.json` that choose no tests.
+/// Parts of `package.json` and `composer.json` that select no tests.
 const OTHER_KEYS: &[&str] = names!(
     "name version description keywords author authors contributors license homepage bugs repository funding dependencies \
     devDependencies peerDependencies optionalDependencies bundledDependencies peerDependenciesMeta resolutions overrides \
     require require-dev packageManager engines files"
 );
 
-/// Words in the names of tables of `pyproject.toml` and `setup.cfg` that may choose tests.
+/// Words in the names of tables of `pyproject.toml` and `setup.cfg` that may select tests.
 const TABLES: &[&str] = names!("pytest tox nox hatch pdm rye poe pixi scripts tasks unittest test");
 
-/// Returns `true` if a file of this name may choose tests.
+/// Returns `true` if a file of this name may select tests.
 #[must_use]
 pub fn is_setup(name: &str) -> bool {
     is_in(FILES, name)
@@ -46,7 +45,7 @@ pub fn is_setup(name: &str) -> bool {
             .any(|beginning| name.starts_with(beginning))
 }
 
-/// Returns `true` if a file of this name says what a build runs, or which tests run.
+/// Returns `true` if a file of this name may contain commands of a build, or select tests.
 #[must_use]
 pub fn is_recipe(name: &str) -> bool {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -57,7 +56,7 @@ pub fn is_recipe(name: &str) -> bool {
         || is_in(names!("mk cmake gradle gyp"), ending)
 }
 
-/// Returns the part of such a file that may choose tests.
+/// Returns the part of such a file that may select tests.
 #[must_use]
 pub fn choosing_part(name: &str, text: &str) -> String {
     match name {

@@ -1,4 +1,4 @@
-//! Which commands run tests, how far they are believed, and what they select.
+//! Recognition, credit and selection of test commands.
 
 use super::changes::may_change_files;
 use super::*;

@@ -1,4 +1,4 @@
-//! What a bundle tells: roles, secrets, verdicts, tokens and cost.
+//! Facts in a bundle: roles, secrets, verdicts, tokens and cost.
 
 use super::*;
 

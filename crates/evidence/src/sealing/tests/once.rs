@@ -1,4 +1,4 @@
-//! Each session once: cut off, gone on, beside another, kept, changed.
+//! Each session is sealed once: interrupted, continued, beside another, kept, changed.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn a_session_is_sealed_once_and_what_follows_goes_into_another_bundle() {
     let told = house.seal_one();
     assert_eq!(told.section(Tag::Spec), "and now this");
     assert_eq!(house.bundles(), 2);
-    // Opened and closed again: nothing to tell.
+    // Opened and closed again: nothing to seal.
     house.add("s", vec![house.start("s"), end()]);
     assert_eq!(house.seal().len(), 0);
     assert_eq!(house.bundles(), 2);
@@ -52,7 +52,7 @@ fn a_seal_that_was_cut_off_is_finished_under_the_same_task_id() {
     let told = house.seal_one();
     assert_eq!(told.header.task_id, task_id);
     assert_eq!(house.bundles(), 1);
-    // What came in between is in the next one.
+    // Later lines are in the next bundle.
     house.add("s", vec![end()]);
     let told = house.seal_one();
     assert_eq!(told.section(Tag::Spec), "came while it was sealed");

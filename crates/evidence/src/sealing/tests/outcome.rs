@@ -1,4 +1,4 @@
-//! How a session ended, by its tests and its end.
+//! Outcomes of sessions, by their tests and their end.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn tests_that_pass_are_a_solved_task_with_everything_in_it() {
         fs::read(scratch.path("new dir/neu ü.bin")).unwrap(),
         [0, 1, 2, 255]
     );
-    // The user's index knows nothing of it, and no object was left behind.
+    // The user's index is unchanged, and no object was left behind.
     assert_eq!(house.git(&["diff", "--cached", "--name-only"]), "");
     assert!(house.git(&["count-objects"]).starts_with("3 objects"));
 }
@@ -123,7 +123,7 @@ fn an_agent_that_is_gone_without_a_word_is_noticed() {
     let Record::Start(mut start) = house.start("gone") else {
         panic!("a start");
     };
-    // A process number that is taken by somebody else now.
+    // A process number that another process has now.
     start.process = Some(Process {
         id: std::process::id(),
         started: 1,
@@ -150,7 +150,7 @@ fn an_agent_that_is_gone_without_a_word_is_noticed() {
         told.fact("diff"),
         "taken when the session was found to be over"
     );
-    // Whoever names it seals it all the same.
+    // Sealing by name works all the same.
     let done = house.sealer().seal(&SessionId::new("alive")).unwrap();
     assert!(matches!(done, Done::Sealed { .. }));
 }

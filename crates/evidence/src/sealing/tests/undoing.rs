@@ -93,7 +93,7 @@ fn the_work_of_another_session_in_the_tree_is_not_undone() {
         }
         other => other,
     };
-    // It worked before the other one began: that is part of the other one's start.
+    // It worked before the other one began: its work is part of the other one's start.
     house.session("two", vec![edit("0")]);
     house.put("theirs", "before");
     house.session("one", vec![]);

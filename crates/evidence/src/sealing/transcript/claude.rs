@@ -1,4 +1,4 @@
-//! The record of Claude Code: one JSON object a line; an answer spans several lines with the same message id.
+//! The record of Claude Code: one JSON object per line; an answer spans several lines with the same message id.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{MAX_MESSAGES, Message, Reader, Transcript, Usage, time_ns};
 
-/// What answers carry as their model when the program itself wrote them.
+/// Model of answers that the program itself wrote.
 const NO_MODEL: &str = "<synthetic>";
 
 #[derive(Deserialize)]
@@ -21,12 +21,12 @@ struct Line<'a> {
     is_error: bool,
     #[serde(default)]
     message: Option<Answer>,
-    /// What the program says that the answer cost, in US dollars.
+    /// Cost of the answer according to the program, in US dollars.
     #[serde(default, rename = "costUSD")]
     cost_usd: Option<f64>,
 }
 
-/// The lines of people and tools have other shapes and are not looked into.
+/// The kind of a line; those of people and tools have other shapes and are not parsed.
 #[derive(Deserialize)]
 struct Kind<'a> {
     #[serde(default, rename = "type")]
@@ -75,7 +75,7 @@ struct Part {
     text: String,
 }
 
-/// Collects answers by their id.
+/// Collector of answers by their id.
 #[derive(Default)]
 pub(super) struct Claude {
     transcript: Transcript,
@@ -144,7 +144,7 @@ impl Claude {
     }
 }
 
-/// Returns an amount of dollars in millionths; `None` where that is not an amount.
+/// Converts an amount of dollars to millionths; `None` if it is not an amount.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -171,7 +171,7 @@ impl From<Tokens> for Usage {
     }
 }
 
-/// Records of subagents, which newer versions keep in a folder beside the session's own.
+/// Lists the records of subagents, which newer versions keep in a folder beside the session's own.
 pub(super) fn subagents(path: &Path) -> Vec<PathBuf> {
     let folder = path.with_extension("").join("subagents");
     let Ok(entries) = fs::read_dir(folder) else {

@@ -1,4 +1,4 @@
-//! The record of Codex: one JSON object a line; after every answer an event says how many tokens all of them took.
+//! The record of Codex: one JSON object per line; after every answer an event states the tokens of all answers so far.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,7 +40,7 @@ struct Tokens {
     output_tokens: u64,
 }
 
-/// Collects the calls between two counts.
+/// Collector of the calls between two counts.
 #[derive(Default)]
 pub(super) struct Codex {
     transcript: Transcript,
@@ -48,7 +48,7 @@ pub(super) struct Codex {
     calls: Vec<String>,
 }
 
-/// What the next lines of a record are read with.
+/// State for parsing the next lines of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Standing {
@@ -90,7 +90,7 @@ impl Reader for Codex {
 }
 
 impl Codex {
-    /// Reads on where another one stopped.
+    /// Continues from the state of another reader.
     pub(super) fn at(standing: Standing) -> Self {
         Self {
             standing,
@@ -98,16 +98,17 @@ impl Codex {
         }
     }
 
-    /// Where it stopped.
+    /// Returns the state at the end.
     pub(super) fn standing(&self) -> Standing {
         self.standing.clone()
     }
 
-    /// The count is of the whole session and is repeated; what it grew by is the last answer's.
+    /// Adds an answer from a count. The count is of the whole session and is repeated; its growth belongs to the last
+    /// answer.
     fn count(&mut self, time_ns: u64, total: Tokens) {
         let before = self.standing.total;
         self.standing.total = total;
-        // A session that was begun anew counts from the start.
+        // A restarted session counts from zero.
         let restarted =
             total.output_tokens < before.output_tokens || total.input_tokens < before.input_tokens;
         let before = if restarted { Tokens::default() } else { before };

@@ -1,4 +1,4 @@
-//! Records as the agents write them, and as nobody should.
+//! Records as the agents write them, and damaged ones.
 
 use std::fs;
 

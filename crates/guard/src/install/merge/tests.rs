@@ -1,4 +1,4 @@
-//! Merging into texts that people wrote: examples to read, and properties over generated ones.
+//! Merges into texts that people wrote: examples, and properties over generated ones.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -33,7 +33,7 @@ fn merged(text: &str) -> String {
     )
 }
 
-/// Merges, expects this text, and expects the old one back, exactly and by meaning.
+/// Merges, and asserts this result; then removes, and asserts the old text, exactly and by meaning.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let insertions = insertions(text, Dialect::Comments, &wanted()).unwrap();
@@ -146,7 +146,7 @@ fn variables_are_added_beside_those_of_others_and_come_out_again() {
         }
         assert_eq!(back.get("env"), expected.get("env"), "{after}");
     }
-    // Another's value stays, and is not taken out.
+    // A value of the user stays, and is not removed.
     let theirs = "{\"env\":{\"OURS\":\"theirs\"}}";
     let after = with(theirs);
     assert_eq!(value(&after)["env"]["OURS"], "theirs");
@@ -199,7 +199,7 @@ fn a_comment_never_swallows_what_follows_a_removed_entry() {
     assert_eq!(without, "{\"a\": 1 // one\n}");
 }
 
-/// Blanks and comments as people scatter them.
+/// Generates blanks and comments as people place them.
 fn trivia() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => Just(String::new()),
@@ -285,7 +285,7 @@ fn value() -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// A settings file: a few keys, perhaps hooks of others, any layout.
+/// Generates a settings file: a few keys, perhaps other hooks, any layout.
 fn document() -> impl Strategy<Value = String> {
     let handler = object_of(&["command", "timeout"], value());
     let theirs = prop_oneof![
@@ -333,7 +333,7 @@ fn meaning(text: &str) -> Value {
     file.root.map_or(Value::Null, Value::from)
 }
 
-/// Every byte of `before` stands in `after`, in its order, between what was added.
+/// Returns `true` if every byte of `before` is in `after`, in order, between the insertions.
 fn only_added(before: &str, after: &str, insertions: &[Insertion]) -> bool {
     let added: usize = insertions.iter().map(|one| one.text.len()).sum();
     let mut rest = after.bytes();
@@ -350,7 +350,7 @@ proptest! {
         prop_assert!(only_added(&text, &after, &insertions), "{text:?} {after:?}");
         let undone = undo(&after, &insertions);
         prop_assert_eq!(undone.as_deref(), Some(text.as_str()));
-        // The others' values are as before, ours are behind them.
+        // The user's values are unchanged, ours follow them.
         let (before, after) = (meaning(&text), meaning(&after));
         for (key, value) in before.as_object().unwrap() {
             if key != "hooks" {
@@ -365,7 +365,7 @@ proptest! {
         }
     }
 
-    /// Without a receipt: found by meaning, and nothing of the others' is lost, comments included.
+    /// Without a receipt, our entries are found by meaning, and nothing else is lost, comments included.
     #[test]
     fn taking_out_by_meaning_keeps_the_rest(text in document()) {
         let after = merged(&text);

@@ -1,11 +1,11 @@
-//! Keys within an object beside the hooks: put in where they are missing, and taken out again.
+//! Keys within an object beside the hooks: inserted if missing, and removed again.
 
 use jsonc_parser::ast::{Object, Value as Node};
 use serde_json::Value;
 
 use super::{Dialect, Insertion, Layout, MergeError, Parsed, object, properties};
 
-/// The text without variables of an object that are `ours`.
+/// Returns the text without variables of an object that are `ours`.
 ///
 /// # Errors
 /// As [`insertions`].
@@ -29,8 +29,8 @@ pub fn without_variables(
 }
 
 impl Parsed<'_> {
-    /// Adds keys to objects beside the hooks, which are made where they are not there. An object of another shape is the
-    /// business of its owner.
+    /// Adds keys to objects beside the hooks, which are created if missing. A value that is not an object is left to
+    /// its owner.
     pub(super) fn inside(
         &self,
         layout: &Layout<'_>,
@@ -65,7 +65,7 @@ impl Parsed<'_> {
         }
     }
 
-    /// The text without the first variable that is ours; an object that held nothing else goes with it.
+    /// Returns the text without our first variable; an object that held nothing else is removed as well.
     fn first_variable(
         &self,
         root: &Object<'_>,

@@ -27,7 +27,7 @@ pub struct Args {
     after: String,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// There is no such record, or the two are records of different exams.
@@ -94,7 +94,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::of_check(holds))
 }
 
-/// Both records; of several exams of a version the newest that the other one took as well.
+/// Reads both records; of several exams of a version, the newest that the other one took as well.
 fn records(ui: &Ui, context: &Context, args: &Args) -> Result<(AuditRecord, AuditRecord), Failure> {
     let (befores, afters) = (
         candidates(ui, context, &args.before)?,

@@ -117,7 +117,7 @@ pub fn new(ui: &Ui, context: &Context, args: &New) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The newest different inputs of a role, as many as a set needs.
+/// Returns the newest different inputs of a role, as many as a set needs.
 fn inputs(specialists: &Specialists, role: &str) -> Result<Vec<String>, Failure> {
     let log = specialists.field_log()?;
     let lines = log.rsplit(|byte| *byte == b'\n');
@@ -133,7 +133,7 @@ fn inputs(specialists: &Specialists, role: &str) -> Result<Vec<String>, Failure>
     Ok(fresh.take(most).collect())
 }
 
-/// Asks the general model, or accepts what it said.
+/// Drafts expected outputs with the general model, or accepts them.
 ///
 /// # Errors
 /// The set is wrong, the general model does not answer, or the file cannot be written.

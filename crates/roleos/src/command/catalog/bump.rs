@@ -1,4 +1,4 @@
-//! `roleos catalog bump`: one version, one higher, nothing else changed.
+//! `roleos catalog bump`: raises one version by one and changes nothing else.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `roleos catalog check`: one answer for the whole catalog, every problem with its place.
+//! `roleos catalog check`: one result for the whole catalog, every problem with its position.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 
-/// Problems that are shown to a person. `--json` has them all.
+/// Most problems that are shown to a person. `--json` has them all.
 const SHOWN: usize = 50;
 
 /// Words of `catalog check`.
@@ -69,7 +69,7 @@ impl Args {
     }
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// There is no catalog, or the lock cannot be written.
@@ -199,7 +199,7 @@ fn show_problem(
     writeln!(out)
 }
 
-/// `file:line:column`, and below it the line with a caret.
+/// Writes `file:line:column`, and below it the line with a caret.
 fn place(out: &mut impl Write, locate: &mut Locate<'_>, place: &Place) -> io::Result<()> {
     let file = clean::line(&place.file, 200);
     let Some((position, excerpt)) = locate(place) else {
@@ -213,7 +213,7 @@ fn place(out: &mut impl Write, locate: &mut Locate<'_>, place: &Place) -> io::Re
     writeln!(out, "  {DIM}{margin} |{DIM:#} {caret}{BAD}^{BAD:#}")
 }
 
-/// The line as it can be shown, and the blanks before the caret. Characters of two columns count twice.
+/// Returns the line for display, and the blanks before the caret. Characters of two columns count twice.
 fn pointed(excerpt: &Excerpt) -> (String, String) {
     let split = excerpt.text.char_indices().nth(excerpt.before);
     let split = split.map_or(excerpt.text.len(), |(offset, _)| offset);

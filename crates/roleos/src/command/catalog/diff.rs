@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui};
 
-/// Lines that are shown around a change.
+/// Lines of context around a change.
 const CONTEXT: usize = 3;
 
 /// Words of `catalog diff`.
@@ -35,7 +35,7 @@ pub struct Args {
     from: From,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// There is no such role, it was never locked, or git does not have its locked text.
@@ -48,7 +48,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         .map_err(|reason| super::show::no_card(&args.slug, &reason))?;
     let before = match &origin {
         Origin::Directory(directory) => Before::locked(directory, contents, &args.slug)?,
-        // A catalog that is not kept here has no lock and no history: the installed text is the one before.
+        // A catalog elsewhere has no lock and no history: the installed text is the old one.
         _ => Before::installed(context, &args.slug)?,
     };
     let changes = changes(contents, &before, &card, args.lang.as_deref());
@@ -92,12 +92,12 @@ fn locked<'l>(slug: &str, locked: Option<&'l Locked>) -> Result<(&'l Locked, &'l
     })
 }
 
-/// The text that a role had before.
+/// The old text of a role.
 struct Before {
     version: Option<f64>,
-    /// The commit that holds it; none if it is the installed one.
+    /// The commit that contains it; `None` for the installed one.
     commit: Option<String>,
-    /// By language.
+    /// Texts by language.
     texts: BTreeMap<String, String>,
 }
 
@@ -154,7 +154,7 @@ impl Before {
     }
 }
 
-/// One language before and after.
+/// Old and new text of one language.
 struct Change {
     language: String,
     before: String,
@@ -222,7 +222,7 @@ fn text(contents: &Contents, slug: &str, code: &str) -> String {
     card.map(|card| plain(&card.fields)).unwrap_or_default()
 }
 
-/// A role as lines. Absent and empty look different.
+/// Formats a role as lines. Absent and empty fields look different.
 fn plain(fields: &Fields) -> String {
     let line = |key: &str, text: Option<&str>| match text {
         Some(text) => format!("{key}: {text}\n"),

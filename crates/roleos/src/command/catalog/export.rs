@@ -1,4 +1,4 @@
-//! `roleos catalog export`: roles as the files that coding agents read.
+//! `roleos catalog export`: writes roles as the files that coding agents read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ fn targets() -> impl TypedValueParser<Value = &'static Target> {
     })
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// The catalog cannot be read, or a role is unknown.
@@ -90,9 +90,9 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::of_check(done.iter().all(Done::is_fine)))
 }
 
-/// What became of one file.
+/// Result for one file.
 struct Done {
-    /// The role and its language; none of a file that belongs to all.
+    /// The role and its language; `None` for a file that belongs to all.
     role: Option<(String, String)>,
     path: String,
     outcome: Result<Written, String>,

@@ -1,4 +1,4 @@
-//! `roleos catalog import`: roles of a bundle into the workspace.
+//! `roleos catalog import`: installs roles of a bundle in the workspace.
 
 use ::catalog::contents::{self, Contents};
 use ::catalog::install::{Conflict, Import, Models, Request, Unavailable};
@@ -65,15 +65,15 @@ impl Args {
     }
 }
 
-/// Whether models are taken, as the option says.
+/// Returns the handling of models for the option.
 pub(super) fn models(taken: bool) -> Models {
     if taken { Models::Take } else { Models::Ignore }
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
-/// The bundle cannot be had, or the roles cannot be stored.
+/// The bundle cannot be read, or the roles cannot be stored.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let file = contents::path(&args.bundle, &args.lang);
     let origin = args.from.find(context)?;
@@ -117,7 +117,7 @@ fn has_language(contents: &Contents, args: &Args) -> Result<(), Failure> {
     Err(Failure::input("language_unknown", message).hint(format!("it has: {there}")))
 }
 
-/// Models are shown before anything is stored.
+/// Shows models before anything is stored.
 fn announce(ui: &Ui, contents: &Contents, args: &Args) {
     let bundle = contents.bundles().find(|bundle| bundle.id == args.bundle);
     let files = bundle

@@ -1,4 +1,4 @@
-//! `roleos catalog list`: what a catalog offers, and whether the lock knows it.
+//! `roleos catalog list`: the content of a catalog, compared with the lock.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -32,7 +32,7 @@ pub struct Args {
     lang: Option<String>,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// There is no catalog, or its index cannot be read.

@@ -1,4 +1,4 @@
-//! `roleos catalog new`: a bundle, a role or a language with everything filled in that can be.
+//! `roleos catalog new`: creates a bundle, a role or a language with everything possible filled in.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The first bundle may be made where no catalog is yet.
+/// Returns the directory; the first bundle may be created without an existing catalog.
 fn directory(context: &Context, args: &Args) -> Result<Directory, Failure> {
     let found = super::directory(context, args.from.as_deref());
     match (found, &args.what) {
@@ -125,7 +125,7 @@ fn changes(directory: &Directory, what: &What) -> Result<Vec<Change>, Failure> {
     made.map_err(super::refused)
 }
 
-/// All or nothing as far as it can be known before: a file that leaves no safe place stops all.
+/// Writes all changes or none, as far as that can be known before: a change without a safe place stops all.
 fn write(directory: &Directory, changes: &[Change]) -> Result<(), Failure> {
     let mut whole = Vec::new();
     for change in changes {

@@ -1,4 +1,4 @@
-//! Where a command takes its catalog from: a directory, the program itself, or another machine.
+//! The source of a command's catalog: a directory, the program itself, or another machine.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{DIM, Ui};
 
-/// The name of the catalog that the program carries in itself.
+/// Name of the catalog in the program itself.
 const BUILTIN: &str = "builtin";
 
 /// The option that commands share.
@@ -53,7 +53,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// Takes a name as the user typed it.
+    /// Parses a name from the user.
     ///
     /// # Errors
     /// It is neither a directory nor an address.
@@ -79,7 +79,7 @@ impl Origin {
         }
     }
 
-    /// Takes the address of the environment.
+    /// Uses the address in the environment.
     ///
     /// # Errors
     /// It is not set, or not an address.
@@ -96,7 +96,7 @@ impl Origin {
         }
     }
 
-    /// Reads all of it.
+    /// Reads the whole catalog.
     ///
     /// # Errors
     /// It cannot be fetched.
@@ -104,7 +104,7 @@ impl Origin {
         self.part(ui, context, &|_| true)
     }
 
-    /// Reads the index and those files that are wanted; a catalog on this machine is always read whole.
+    /// Reads the index and the wanted files; a catalog on this machine is always read as a whole.
     ///
     /// # Errors
     /// It cannot be fetched.
@@ -122,10 +122,10 @@ impl Origin {
     }
 }
 
-/// Fetches a catalog, and says how old the copies are that the server confirmed.
+/// Fetches a catalog, and reports the age of copies that the server confirmed.
 ///
 /// # Errors
-/// It cannot be fetched, or the settings ask for a signature that it does not have.
+/// It cannot be fetched, or the settings require a signature that it does not have.
 pub(super) fn fetch(
     ui: &Ui,
     context: &Context,

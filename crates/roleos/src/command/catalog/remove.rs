@@ -1,4 +1,4 @@
-//! `roleos catalog uninstall`, `enable` and `disable`: installed roles out, on and off.
+//! `roleos catalog uninstall`, `enable` and `disable`: removes, enables and disables installed roles.
 
 use ::catalog::installed::Installed;
 use roles::installed_roles::Roles;

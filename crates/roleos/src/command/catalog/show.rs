@@ -1,4 +1,4 @@
-//! `roleos catalog show`: one role as its user will read it.
+//! `roleos catalog show`: shows one role as its user will read it.
 
 use std::io::{self, Write};
 
@@ -27,7 +27,7 @@ pub struct Args {
     from: From,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// There is no such role.
@@ -53,7 +53,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The same words wherever a role cannot be had.
+/// Returns the same failure for every missing role.
 pub(super) fn no_card(slug: &str, reason: &NoCard) -> Failure {
     let slug = clean::line(slug, 60);
     match reason {

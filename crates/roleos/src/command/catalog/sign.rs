@@ -1,4 +1,4 @@
-//! `roleos catalog sign`: the note beside the index by which others know the files.
+//! `roleos catalog sign`: writes the note beside the index by which users verify the files.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub struct Args {
     directory: Option<PathBuf>,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// There is no key, or a declared file is missing.

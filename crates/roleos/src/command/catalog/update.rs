@@ -1,4 +1,4 @@
-//! `roleos catalog update`: installed roles to the catalog's version.
+//! `roleos catalog update`: updates installed roles to the catalog's version.
 
 use ::catalog::install::{Policy, Update};
 use ::catalog::installed::Installed;
@@ -53,7 +53,7 @@ impl Args {
     }
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// The role is not installed, or the catalog cannot be read.

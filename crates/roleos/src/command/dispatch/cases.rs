@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{DIM, GOOD, Ui, WARN};
 
-/// Holds the contests and shows who won how many.
+/// Holds the contests and shows the number of wins.
 ///
 /// # Errors
 /// The set cannot be read, or a contest cannot be held.
@@ -108,7 +108,7 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args, set: &Path) -> Result
     Ok(Exit::Done)
 }
 
-/// Why no adapter answered; nothing where one did.
+/// Returns the reason why no adapter answered; `None` if one did.
 fn unanswered(held: &Contested) -> Option<String> {
     if held.ran.iter().any(|ran| ran.call.is_ok()) {
         return None;

@@ -1,4 +1,4 @@
-//! `roleos dispatch` with candidates: who is asked, what each was worth, who won, and what is served.
+//! `roleos dispatch` with candidates: entrants, scores, winner, and the served answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::render::clean;
 use crate::render::columns::{Side, fit};
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui};
 
-/// What a contest is about.
+/// Input of a contest.
 #[derive(Debug)]
 pub(super) struct Question<'a> {
     pub(super) asked: Asked<'a>,
@@ -37,7 +37,7 @@ pub(super) struct Question<'a> {
     pub(super) target: Option<Value>,
 }
 
-/// Whether several are asked, or one whose answer is held against a verifier.
+/// Returns `true` if several versions are called, or one whose answer is checked by a verifier.
 pub(super) fn is_wanted(context: &Context, specialists: &Specialists, args: &Args) -> bool {
     if args.k.is_some() || args.learn || args.target.is_some() || args.task.is_some() {
         return true;
@@ -45,7 +45,7 @@ pub(super) fn is_wanted(context: &Context, specialists: &Specialists, args: &Arg
     contest::is_wanted(&context.config.selection, specialists, &args.role)
 }
 
-/// The input's hash as logs have it: plain, or keyed where the settings name a key.
+/// Returns the input's hash for logs: plain, or keyed if the settings name a key.
 pub(super) fn prompt_hash(
     context: &Context,
     bytes: &[u8],
@@ -125,7 +125,7 @@ fn noted(ui: &Ui, written: Result<(), base::files::FileError>) {
     }
 }
 
-/// What others are told of a dispatch without a contest.
+/// Emits the events of a dispatch without a contest.
 pub(super) fn tell(
     ui: &Ui,
     context: &Context,
@@ -178,7 +178,7 @@ fn whole(milliseconds: f64) -> u64 {
     milliseconds.round() as u64
 }
 
-/// Shows what came of it.
+/// Shows the result.
 pub(super) fn show(ui: &Ui, held: &Contested, learn: bool) -> Result<Exit, Failure> {
     if let Some(why) = &held.answer.not_logged {
         let why = clean::name(why.as_bytes());
@@ -253,7 +253,7 @@ fn as_json(held: &Contested) -> Value {
     })
 }
 
-/// What each candidate was worth, on standard error so that the answer stays alone.
+/// Prints each candidate's score, on standard error so that standard output contains only the answer.
 fn table(ui: &Ui, held: &Contested) {
     if held.held.placed.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! `roleos key enroll`: whose evidence is taken here.
+//! `roleos key enroll`: enrols machines that may send evidence.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::person::not_below_an_agent;
 use crate::ui::{DIM, GOOD, Ui};
 use crate::{Context, Exit, Failure};
 
-/// How long a code works.
+/// Lifetime of a code.
 const CODE_NS: u64 = 3_600_000_000_000;
 
 /// Arguments of `key enroll`.

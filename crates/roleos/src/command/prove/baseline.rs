@@ -1,4 +1,4 @@
-//! A run beside an earlier one, with its history and with fresh attempts.
+//! Compares a run with an earlier one, with its history and with fresh attempts.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use prove::run::{self, RunFolder, Runner};
 use crate::failure::Failure;
 use crate::ui::{DIM, Ui};
 
-/// Compares a run with an earlier one, and tries lost tasks again that were solid.
+/// Compares a run with an earlier one, and repeats lost tasks that were solid.
 ///
 /// # Errors
 /// There is no such run, or a trial cannot be run.

@@ -1,4 +1,4 @@
-//! `roleos prove list | show | compare | curve | export | regrade`: runs that were made.
+//! `roleos prove list | show | compare | curve | export | regrade`: recorded runs.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ pub(super) enum Exported {
     Atif,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// There is no such run, or its suite cannot be read.
@@ -168,7 +168,7 @@ fn curve(ui: &Ui, runs: &Path, svg: Option<&Path>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The suite of a run, and its tasks of it.
+/// Returns the suite of a run.
 fn suite_of(folder: &RunFolder) -> Result<Suite, Failure> {
     let facts = folder.facts()?;
     let mut suite = Suite::read(Path::new(&facts.suite))?;
@@ -271,7 +271,7 @@ fn export(ui: &Ui, folder: &RunFolder, format: Exported) -> Result<Exit, Failure
             Exported::Predictions | Exported::SwebenchReport => {}
         }
     }
-    // SWE-bench knows one attempt at each task.
+    // SWE-bench supports one attempt at each task.
     let first: Vec<&TrialRecord> = records.iter().filter(|one| one.attempt == 1).collect();
     let diffs: Vec<Vec<u8>> = first.iter().map(|record| read(record, "diff")).collect();
     let submissions: Vec<Submission<'_>> = first

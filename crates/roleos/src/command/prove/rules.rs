@@ -1,4 +1,4 @@
-//! The rules of a run as its options say them: box, policy, model and the agent's programs.
+//! The rules of a run, from its options: box, policy, model and the agent's programs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Engine {
         matches!(self, Self::Docker | Self::Podman)
     }
 
-    /// Finds the toolchains, and whether the engine answers.
+    /// Finds the toolchains, and checks that the engine answers.
     pub(super) fn tools(self, image: Option<&str>, run: &str) -> Result<Toolchains, Failure> {
         if !self.is_container() {
             return Ok(Toolchains::find());
@@ -87,7 +87,7 @@ pub(super) fn rules(
     mode: Mode,
     args: &Args,
 ) -> Result<Rules, Failure> {
-    // Rules of the user's own workspace do not count here: a run is the same everywhere.
+    // Rules of the user's own workspace do not apply: a run is the same everywhere.
     let workspace = folder.0.join("policy");
     files::make_directory(&workspace, Privacy::Secret)?;
     let policy = policy_text(args)?;
@@ -137,7 +137,7 @@ pub(super) fn policy_text(args: &Args) -> Result<String, Failure> {
         .map_err(|_| Failure::input("policy", format!("`{}` is not text", path.display())))
 }
 
-/// Returns the folders of an agent's programs, as they are named and with their links followed: programs name either.
+/// Returns the folders of an agent's programs, as named and with their links followed: programs may use either.
 fn agent_folders(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for folder in named {
@@ -155,7 +155,7 @@ fn agent_folders(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// Hashes the policy of the mode, and the settings beside it where there are any.
+/// Hashes the policy of the mode, and further settings if there are any.
 pub(super) fn policy_hash(mode: Mode, text: &str) -> String {
     let hash = hex::encode(Policy::of_mode(mode).hash());
     if text.is_empty() {
@@ -164,10 +164,10 @@ pub(super) fn policy_hash(mode: Mode, text: &str) -> String {
     hex::encode(base::digest(format!("{hash}\n{text}").as_bytes()))
 }
 
-/// Reads a date.
+/// Parses a date.
 ///
 /// # Errors
-/// It is none.
+/// It is not a date.
 pub(super) fn parse_date(text: &str) -> Result<String, String> {
     let is_date = text.is_empty() || text.parse::<jiff::civil::Date>().is_ok();
     is_date

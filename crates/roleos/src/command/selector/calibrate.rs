@@ -1,4 +1,4 @@
-//! `roleos selector calibrate`: which threshold gives which share, quality and cost, and the one that is wanted.
+//! `roleos selector calibrate`: share, quality and cost by threshold, and the proposed one.
 
 use std::io::Write as _;
 
@@ -55,10 +55,11 @@ fn share(text: &str) -> Result<f64, String> {
     Err("give a number from 0 to 1".to_owned())
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
-/// The role does not serve, nothing was learned about it, no threshold gives what is wanted, or an agent asks to write.
+/// The role does not serve, there is no training data for it, no threshold meets the requirements, or an agent tries to
+/// write.
 pub(super) fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.write {
         not_below_an_agent("selector calibrate --write")?;
@@ -115,14 +116,14 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failu
     show(ui, args, &serving, &curve, point)
 }
 
-/// Said where no ratio of costs can be shown.
+/// Note if no ratio of costs can be shown.
 const NO_PRICES: &str = "no contest tells both prices, so no cost is shown";
 
-/// What to do about it.
+/// Remedy for missing prices.
 const PRICES_HINT: &str = "set the general model's price under `[fallback.claude]` and the adapter's under `[oversight.prices]`, then learn again";
 
-/// Goes no further from the present threshold than something is gained by: of the points that bring the same as the
-/// proposed one, returns the one nearest to it.
+/// Avoids a change without a benefit: of the points equivalent to the proposed one, returns the nearest to the present
+/// threshold.
 fn unchanged(curve: &[Point], proposed: Point, present: f64) -> Point {
     let brings = |point: &Point| (point.share, point.quality) == (proposed.share, proposed.quality);
     let far = |point: &Point| (point.threshold - present).abs();
@@ -131,7 +132,7 @@ fn unchanged(curve: &[Point], proposed: Point, present: f64) -> Point {
     same.reduce(nearest).unwrap_or(proposed)
 }
 
-/// All contests of the role: each is scored by what the others teach, so none has to be held out.
+/// Returns all contests of the role: each is scored by a selector trained on the others, so none has to be held out.
 fn examples(context: &Context, role: &str) -> Result<Vec<Example>, Failure> {
     let workspace = &context.workspace;
     let mut lessons = selector::lessons_of(workspace)?;

@@ -21,7 +21,7 @@ pub struct Args {
     limit: Option<usize>,
 }
 
-/// What is shown of a session.
+/// Displayed data of a session.
 #[derive(Serialize)]
 struct Row {
     session: String,

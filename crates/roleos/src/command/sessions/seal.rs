@@ -1,4 +1,4 @@
-//! `roleos sessions seal`: what agents did becomes evidence, when the end of a session has not done it already.
+//! `roleos sessions seal`: seals sessions that were not sealed at their end.
 
 use base::process;
 use evidence::journal::SessionId;
@@ -33,7 +33,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         store: &context.store,
     };
     if args.all {
-        // The hook starts this, and nobody waits for it.
+        // The hook starts this in the background.
         process::stand_back();
     }
     let mut seen = Vec::new();

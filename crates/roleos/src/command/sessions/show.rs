@@ -1,4 +1,4 @@
-//! `roleos sessions show`: a session as it went, also while it goes on.
+//! `roleos sessions show`: shows a session, also while it is running.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::render::session_text;
 use crate::ui::{Ui, WARN};
 use crate::{Context, Exit, Failure};
 
-/// How often a growing journal is looked at.
+/// Interval of checks of a growing journal.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Words of `sessions show`.

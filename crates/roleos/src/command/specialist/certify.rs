@@ -1,4 +1,4 @@
-//! `roleos specialist certify` and `review`: what the evidence earns a version, and what the log asks for.
+//! `roleos specialist certify` and `review`: certifies a version by its evidence, and reviews the log.
 
 use present::view::specialists as view;
 use routing::events;
@@ -72,7 +72,7 @@ pub struct Review {
     who: Who,
 }
 
-/// Certifies.
+/// Runs `specialist certify`.
 ///
 /// # Errors
 /// The role or the version is unknown, or a file cannot be read or written.
@@ -96,7 +96,7 @@ pub fn certify(
     Ok(exit)
 }
 
-/// Certifies in somebody's name, by the evidence and nothing else.
+/// Certifies in the name of an operator, only by the evidence.
 ///
 /// # Errors
 /// The role or the version is unknown, or a file cannot be read or written.
@@ -176,7 +176,7 @@ fn show(ui: &Ui, args: &Certify, dossier: &Dossier, certified: &Certified) -> Re
     Ok(())
 }
 
-/// Reviews.
+/// Runs `specialist review`.
 ///
 /// # Errors
 /// The registry is not valid, or a file cannot be read or written.

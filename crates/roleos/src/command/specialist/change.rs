@@ -1,4 +1,4 @@
-//! `roleos specialist halt`, `clear-halt` and `repair`: what an operator stops and mends.
+//! `roleos specialist halt`, `clear-halt` and `repair`: stops and repairs by an operator.
 
 use clap::Args;
 use routing::specialists::Specialists;
@@ -43,7 +43,7 @@ fn shown(text: &str) -> String {
     clean::name(text.as_bytes()).into_owned()
 }
 
-/// Halts.
+/// Runs `specialist halt`.
 ///
 /// # Errors
 /// The role is unknown, or the state cannot be used.
@@ -74,7 +74,7 @@ pub fn halt(
     Ok(Exit::Done)
 }
 
-/// Lifts a halt.
+/// Runs `specialist clear-halt`.
 ///
 /// # Errors
 /// The state cannot be used.
@@ -134,7 +134,7 @@ pub fn clear(
     Ok(Exit::Done)
 }
 
-/// Repairs.
+/// Runs `specialist repair`.
 ///
 /// # Errors
 /// A file cannot be read or written.

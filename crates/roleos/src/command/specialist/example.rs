@@ -1,4 +1,4 @@
-//! `roleos specialist example`: write a small adapter that can be registered at once.
+//! `roleos specialist example`: writes a small adapter that can be registered at once.
 
 use std::path::{Path, PathBuf};
 
@@ -49,10 +49,10 @@ pub struct Args {
     to: PathBuf,
 }
 
-/// Writes the files that are not there yet.
+/// Writes the missing files.
 ///
 /// # Errors
-/// A file of that name is there with another content, or one cannot be written.
+/// A file exists with other content, or one cannot be written.
 pub fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
     for (name, text) in FILES {
         let path = args.to.join(name);

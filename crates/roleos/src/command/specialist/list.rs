@@ -1,4 +1,4 @@
-//! `roleos specialist list`: every role with its versions.
+//! `roleos specialist list`: lists every role with its versions.
 
 use std::io::Write as _;
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::Ui;
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// The registry is not valid.

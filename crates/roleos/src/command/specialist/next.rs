@@ -1,5 +1,5 @@
-//! What keeps the versions of a role from answering, in one sentence each with the command for it. `status` and `promote`
-//! say the same.
+//! Obstacles that stop the versions of a role from answering, one sentence each with a remedy. Used by `status` and
+//! `promote`.
 
 use base::config::Config;
 use base::config::specialist::Kind;
@@ -7,7 +7,7 @@ use routing::selector::Judge;
 use specialist::registry::Entry;
 use specialist::state::State;
 
-/// Returns the next steps, the one that blocks most first. `can_go_back` says whether another version was active before.
+/// Returns the next steps, the most important first. `can_go_back` is set if another version was active before.
 pub(super) fn steps(
     config: &Config,
     judge: &Judge,
@@ -28,7 +28,7 @@ pub(super) fn steps(
         let canary = canary.and_then(|canary| entry.version(&canary.version));
         let serving = entry.serving().chain(canary);
         for missing in serving.filter_map(|version| judge.missing(&entry.role, version)) {
-            // One damaged selector is all versions'.
+            // A damaged selector affects all versions.
             if !steps.contains(&missing) {
                 steps.push(missing);
             }

@@ -1,4 +1,5 @@
-//! `roleos specialist promote`, `rollback`, `beside`, `retire`, `deactivate` and `set`: who serves a role, and how.
+//! `roleos specialist promote`, `rollback`, `beside`, `retire`, `deactivate` and `set`: changes the serving versions of
+//! a role, and their settings.
 
 use clap::Args;
 use routing::selector::Judge;
@@ -161,14 +162,14 @@ fn shown(text: &str) -> String {
     clean::name(text.as_bytes()).into_owned()
 }
 
-/// Says that the role's own file does not agree with the registry; the pointer moved all the same.
+/// Prints a warning if the role's own file contradicts the registry; the pointer has moved nevertheless.
 fn warn(ui: &Ui, why: Option<&String>) {
     if let Some(why) = why {
         ui.note(format_args!("{WARN}warning{WARN:#}: {}", shown(why)));
     }
 }
 
-/// Promotes.
+/// Runs `specialist promote`.
 ///
 /// # Errors
 /// The version may not become active.
@@ -240,7 +241,7 @@ pub fn promote(
     Ok(Exit::Done)
 }
 
-/// Returns what keeps the versions of a role from answering.
+/// Returns the obstacles of the role's versions.
 fn next(context: &Context, specialists: &Specialists, role: &str) -> Option<Vec<String>> {
     let (registry, state) = (specialists.registry().ok()?, specialists.state().ok()?);
     let judge = Judge::of(&context.workspace);
@@ -258,7 +259,7 @@ fn from(moved: &Moved) -> String {
     from.map_or_else(|| "(none)".to_owned(), shown)
 }
 
-/// Says what does not serve although the pointer moved: a halt is lifted by `clear-halt` alone.
+/// Prints halts that remain although the pointer moved: only `clear-halt` lifts a halt.
 fn say_halted(ui: &Ui, role: &str, moved: &Moved) -> Result<(), Failure> {
     for halted in &moved.halted {
         let (what, argument) = match halted {
@@ -278,7 +279,7 @@ fn as_json(ui: &Ui, role: &str, moved: &Moved) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Rolls back.
+/// Runs `specialist rollback`.
 ///
 /// # Errors
 /// The version was never active, or may not serve.
@@ -318,7 +319,7 @@ pub fn rollback(
     Ok(Exit::Done)
 }
 
-/// Puts versions beside the active one.
+/// Runs `specialist beside`.
 ///
 /// # Errors
 /// A version is unknown or may not serve.
@@ -346,7 +347,7 @@ pub fn beside(
     Ok(Exit::Done)
 }
 
-/// Retires.
+/// Runs `specialist retire`.
 ///
 /// # Errors
 /// The role or the version is unknown.
@@ -384,7 +385,7 @@ pub fn retire(
     Ok(Exit::Done)
 }
 
-/// Deactivates.
+/// Runs `specialist deactivate`.
 ///
 /// # Errors
 /// The role is unknown.
@@ -415,7 +416,7 @@ pub fn deactivate(
     Ok(Exit::Done)
 }
 
-/// Sets.
+/// Runs `specialist set`.
 ///
 /// # Errors
 /// The role or the version is unknown, or a value is out of range.
@@ -473,7 +474,7 @@ pub fn set(
     Ok(Exit::of_check(!args.block || error.is_none()))
 }
 
-/// Returns the versions whose certificate is of another backend than they have now.
+/// Returns the versions with a certificate for another backend than the present one.
 fn lapsed(specialists: &Specialists, role: &str) -> Result<Vec<String>, Failure> {
     let registry = specialists.registry()?;
     let Some(entry) = registry.entry(role) else {

@@ -1,4 +1,4 @@
-//! `roleos specialist register`: enter a version from its file.
+//! `roleos specialist register`: registers a version from its file.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ use crate::ui::Ui;
 /// Largest version file and recipe card.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
-/// What a recipe card should tell.
+/// Required keys of a recipe card.
 const RECIPE_KEYS: [&str; 4] = ["base_model", "dataset", "seed", "hyperparameters"];
 
 /// Words of `specialist register`.
@@ -70,10 +70,10 @@ pub struct Args {
     who: Who,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
-/// The version is wrong, or the registry is or would be.
+/// The version is invalid, or the registry is or would be.
 pub fn run(
     ui: &Ui,
     context: &Context,
@@ -107,7 +107,7 @@ pub fn run(
         .backend_url
         .as_deref()
         .map(|url| (url, args.workload_quota));
-    // What cannot be examined is not entered: a second try would find the version there.
+    // A version that cannot be examined is not registered: a second attempt would find it registered.
     if let Some(set) = &args.audit {
         audit::open_exam(context, specialists, set)?;
     }
@@ -173,7 +173,7 @@ pub fn run(
     Ok(exit)
 }
 
-/// What others are told about a new version.
+/// Returns the event data of a new version.
 fn declared(version: &Value) -> Value {
     let keys = [
         "model_id",
@@ -189,7 +189,7 @@ fn declared(version: &Value) -> Value {
     Value::Object(kept.collect())
 }
 
-/// The version is in the registry whatever becomes of this.
+/// Emits the event; the version stays registered regardless of errors.
 fn tell(ui: &Ui, context: &Context, role: &str, id: &str, declared: &Value) {
     let event = Event::ModelAddRequest {
         reason: "registered".to_owned(),
@@ -203,7 +203,7 @@ fn tell(ui: &Ui, context: &Context, role: &str, id: &str, declared: &Value) {
     }
 }
 
-/// The card as the version links it, and what it does not tell.
+/// Returns the card in the version's format, and its missing keys.
 fn recipe(path: &Path) -> Result<(Value, Vec<&'static str>), Failure> {
     let bytes = files::read(path, MAX_FILE)?;
     let bad = |what: &str| {

@@ -1,4 +1,4 @@
-//! `roleos specialist status`: what the gate knows of every role, and what the field says.
+//! `roleos specialist status`: the gate's state of every role, and the field data.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub struct Args {
     window: Option<u32>,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// The registry is not valid, or the state cannot be read.
@@ -216,7 +216,7 @@ fn text(shown: &Status<'_>, settings: &Settings) -> String {
     text
 }
 
-/// What else stands in the way of the active version, and who serves beside it.
+/// Describes further obstacles of the active version, and the versions beside it.
 fn beside_text(specialists: &Specialists, state: &State, entry: &Entry) -> String {
     let name = |text: &str| clean::name(text.as_bytes()).into_owned();
     let mut text = String::new();
@@ -323,7 +323,7 @@ fn audit_text(audit: &Audit, text: &mut String) {
     );
 }
 
-/// The most frequent verdicts of one side.
+/// Describes the most frequent verdicts of one side.
 fn verdicts_text(who: &str, counts: &BTreeMap<String, u64>, text: &mut String) {
     let all = counts.values().sum();
     let mut verdicts: Vec<(&String, &u64)> = counts.iter().collect();

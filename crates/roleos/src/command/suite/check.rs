@@ -1,4 +1,4 @@
-//! `roleos suite check`: whether the tasks of a suite still are what they claim.
+//! `roleos suite check`: rechecks the tasks of a suite.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub struct Args {
     repos: Option<PathBuf>,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// The suite cannot be read.
@@ -104,7 +104,7 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failu
     Ok(Exit::of_check(found.is_empty()))
 }
 
-/// A folder for trees, named after this process.
+/// Returns a folder for trees, named after this process.
 fn tempfile_in(cache: &std::path::Path) -> Result<PathBuf, Failure> {
     let folder = cache.join(format!("check-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;

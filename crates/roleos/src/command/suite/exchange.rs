@@ -1,4 +1,4 @@
-//! `roleos suite import | export`: tasks from and to the formats of others.
+//! `roleos suite import | export`: converts tasks from and to foreign formats.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -70,10 +70,10 @@ pub struct ExportArgs {
     v4: bool,
 }
 
-/// Takes tasks in.
+/// Imports tasks.
 ///
 /// # Errors
-/// The files cannot be read or the suite not written.
+/// The files cannot be read, or the suite cannot be written.
 pub(super) fn import(ui: &Ui, args: &ImportArgs) -> Result<Exit, Failure> {
     super::check_is_free(&args.out)?;
     let mut refused = Vec::new();
@@ -162,10 +162,10 @@ fn source_of(root: &Path, name: &str) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// Writes tasks out.
+/// Exports tasks.
 ///
 /// # Errors
-/// The suite cannot be read or the files not written.
+/// The suite cannot be read, or the files cannot be written.
 pub(super) fn export(ui: &Ui, args: &ExportArgs) -> Result<Exit, Failure> {
     let suite = Suite::read(&args.suite)?;
     let (mut lost, mut left_out) = (Vec::new(), 0);
@@ -240,7 +240,7 @@ fn write_folder(
     Ok(())
 }
 
-/// Packs files with `tar`, the same bytes for the same files.
+/// Packs files with `tar`; equal files give equal bytes.
 fn archive(tree: &Path, paths: &[&str], to: &Path) -> Result<(), Failure> {
     let mut command = Command::new("tar");
     command

@@ -1,4 +1,4 @@
-//! `roleos suite from-git`: a suite from the history of a repository.
+//! `roleos suite from-git`: creates a suite from the history of a repository.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -98,16 +98,16 @@ pub struct Args {
     vendor: bool,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
-/// The repository cannot be read or the suite not written.
+/// The repository cannot be read, or the suite cannot be written.
 pub(super) fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
     let git = |error: base::git::GitError| {
         Failure::input("no_repository", error.to_string())
             .hint("name the folder of a git repository")
     };
-    // Links stay: their names say which repository it is on another machine.
+    // Links stay: their names identify the repository on another machine.
     let folder = std::path::absolute(&args.repo)?;
     let own_name = || {
         folder
@@ -181,10 +181,10 @@ pub(super) fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::of_check(!mined.members.is_empty()))
 }
 
-/// Returns the format of test reports: the one that `option` names, else what the test command shows.
+/// Returns the format of test reports: that of `option`, else by the test command.
 ///
 /// # Errors
-/// It is not known.
+/// It is unknown.
 pub(super) fn report_format(
     named: Option<&str>,
     test: &str,

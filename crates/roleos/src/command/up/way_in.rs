@@ -1,4 +1,4 @@
-//! Where the operator reads the login code: the terminal, a file that they named, or `roleos login-code`.
+//! Outputs of the login code for the operator: the terminal, a file that they named, or `roleos login-code`.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -16,12 +16,12 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{BOLD, Ui};
 
-/// The file of `--operator-code-file`; it goes away with the process.
+/// The file of `--operator-code-file`; it is removed when the process ends.
 #[derive(Debug)]
 pub(super) struct CodeFile(PathBuf);
 
 impl CodeFile {
-    /// Takes a path at which there is no file, or one that only this user can read.
+    /// Accepts a path without a file, or with one that only this user can read.
     pub(super) fn take(path: &Path) -> Result<Self, Failure> {
         let refused = |why: &str| {
             let message = format!("`{}` cannot hold the login code: {why}", path.display());
@@ -41,13 +41,13 @@ impl CodeFile {
             }
             Ok(_) => {}
         }
-        // A folder that cannot be written to is found out before anything listens.
+        // A folder that is not writable is detected before anything listens.
         write(path, "")?;
         Ok(Self(path.to_owned()))
     }
 }
 
-/// Replaces the file, so that nothing is written through a link that came in between.
+/// Replaces the file, so that a link created meanwhile is not followed.
 fn write(path: &Path, code: &str) -> Result<(), FileError> {
     files::write(path, format!("{code}\n").as_bytes(), Privacy::Secret)
 }
@@ -58,17 +58,17 @@ impl Drop for CodeFile {
     }
 }
 
-/// What there is to show a code on.
+/// Possible outputs of a code.
 pub(super) enum WayIn {
-    /// Nothing: an agent would read along.
+    /// None: an agent could read it.
     Closed,
     Terminal(File),
-    /// A service.
+    /// A service without a terminal.
     NoTerminal,
 }
 
 impl WayIn {
-    /// Looks for an agent above, then for a terminal.
+    /// Checks for an agent above, then for a terminal.
     pub(super) fn find(ui: &Ui, workspace: &Workspace, file: Option<&CodeFile>) -> Self {
         if let Some(AgentAbove { agent, .. }) = agents_above::find() {
             let agent = clean::name(agent.as_bytes()).into_owned();
@@ -91,7 +91,7 @@ impl WayIn {
         terminal.map_or(Self::NoTerminal, Self::Terminal)
     }
 
-    /// The socket for `roleos login-code`: only where no terminal shows the code, so that it is not in two places.
+    /// Opens the socket for `roleos login-code`, only if no terminal shows the code, so that it is not in two places.
     pub(super) fn door(&self, ui: &Ui, workspace: &Workspace) -> Option<LocalDoor> {
         let Self::NoTerminal = self else { return None };
         match LocalDoor::open(workspace) {
@@ -108,7 +108,7 @@ impl WayIn {
         }
     }
 
-    /// Codes go where `file` and the terminal are, and nowhere else: what is written elsewhere, an agent could read.
+    /// Creates logins. Codes are written only to `file` and the terminal: an agent could read any other place.
     pub(super) fn logins(self, ui: &Ui, file: Option<&CodeFile>, token: Option<Vec<u8>>) -> Logins {
         let screen = match self {
             Self::Closed => return Logins::closed(),

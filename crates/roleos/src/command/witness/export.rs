@@ -1,4 +1,4 @@
-//! `roleos witness export`: a bundle for tools that do not know its format.
+//! `roleos witness export`: writes a bundle for tools that do not support its format.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// We sign statements only about what we believe.
+/// Returns a signed statement. We sign only statements about verified bundles.
 fn in_toto(
     context: &Context,
     path: &std::path::Path,

@@ -1,4 +1,4 @@
-//! `roleos witness import`: take in bundles that were sealed elsewhere.
+//! `roleos witness import`: imports bundles that were sealed elsewhere.
 
 use std::path::PathBuf;
 

@@ -29,11 +29,11 @@ pub struct Args {
     limit: Option<usize>,
 }
 
-/// What is kept of each bundle while the others are read.
+/// Data of a bundle that is kept while the others are read.
 #[derive(Serialize)]
 struct Row {
     task_id: String,
-    /// Unknown when the file cannot be read.
+    /// Unknown if the file cannot be read.
     created: Option<String>,
     #[serde(skip)]
     created_ns: Option<u64>,

@@ -1,4 +1,4 @@
-//! `roleos witness replay`: walk through a task, then check that the outcome agrees with the test log.
+//! `roleos witness replay`: shows a task step by step, then checks that the outcome agrees with the test log.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `roleos witness rerun`: apply the diff to its base commit, run the tests again, compare the outcome.
+//! `roleos witness rerun`: applies the diff to its base commit, runs the tests again, and compares the outcome.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         clean::line(base, 40),
         clean::line(test_command, 200)
     ));
-    // What the user names on the command line is a test command.
+    // A command that the user names is a test command.
     let own_tests: Vec<String> = context
         .config
         .oversight
@@ -98,7 +98,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::of_check(rerun.outcome == Some(contents.outcome())))
 }
 
-/// Grades the change of a proved task again, by the tests of its suite.
+/// Grades the change of a proved task again, with the tests of its suite.
 fn grade_again(
     ui: &Ui,
     contents: &Contents<'_>,
@@ -114,7 +114,7 @@ fn grade_again(
     let diff = contents.section(Tag::Diff).unwrap_or_default();
     let repositories = args.repo.as_deref();
     let cache = cache()?;
-    // A suite that was named, or that is still where it was, comes first; the bundle's own tests are enough without it.
+    // A named suite, or the original one if it still exists, is preferred; otherwise the bundle's own tests are used.
     let alone = contents.extensions().test_patch.as_ref();
     let alone = alone.filter(|_| args.suite.is_none() && !Path::new(suite).exists());
     let graded = match alone {
@@ -165,7 +165,7 @@ fn believed<'j, 'a>(
     }
 }
 
-/// What the user said, else what the bundle says.
+/// Returns the user's value, else the bundle's.
 fn fact<'a>(
     said: Option<&'a str>,
     contents: &'a Contents<'_>,

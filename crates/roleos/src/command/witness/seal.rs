@@ -1,4 +1,4 @@
-//! `roleos witness seal`: a bundle from files, for agents and CI systems that have no hook.
+//! `roleos witness seal`: creates a bundle from files, for agents and CI systems without a hook.
 
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ pub struct Args {
     by_agent: bool,
 }
 
-/// Names the agent below which a bundle was sealed by hand.
+/// Fact with the agent below which a bundle was sealed by hand.
 const BELOW_AGENT: &str = "sealed_below_agent";
 
 const BY_AGENT: &str = "seal it in a terminal of your own, or with `--by-agent`: the bundle then says so, and does not \
@@ -223,7 +223,7 @@ fn draft(context: &Context, args: &Args) -> Result<Builder, Failure> {
     for (name, value) in &args.facts {
         builder.provenance(name, value);
     }
-    // Said last, so that no `--fact` can take its place.
+    // Stated last, so that `--fact` cannot override it.
     if let Some(above) = agents_above::find() {
         builder.provenance(field::SEALED_BELOW_AGENT, &above.agent);
     }

@@ -1,4 +1,4 @@
-//! `roleos witness show`: everything that a bundle says.
+//! `roleos witness show`: shows the whole content of a bundle.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! `roleos witness verify`: one verdict a file.
+//! `roleos witness verify`: one verdict per file.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
 use crate::{Exit, Failure};
 
-/// No proof is larger.
+/// Largest proof.
 const MAX_PROOF: u64 = 64 * 1024;
 
 /// Words of `witness verify`.
@@ -52,7 +52,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         let path = match read(context, named, &mut buffer) {
             Ok(path) => path,
             Err(failure) => {
-                // The others get their verdict all the same.
+                // The others are still verified.
                 ui.fail(&failure);
                 all_valid = false;
                 continue;
@@ -74,7 +74,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
 }
 
 fn read(context: &Context, named: &Path, buffer: &mut Vec<u8>) -> Result<PathBuf, Failure> {
-    // What is neither a file nor a task is reported as a file that cannot be read, with the reason.
+    // An argument that is neither a file nor a task is reported as an unreadable file, with the reason.
     let by_task = || {
         named
             .to_str()
@@ -133,7 +133,7 @@ fn read_proof(path: &Path) -> Result<InclusionProof, Failure> {
     })
 }
 
-/// The proof must lead from this bundle to a checkpoint that a believed key signed.
+/// Checks that the proof leads from this bundle to a checkpoint signed by a trusted key.
 fn check_proof(
     ui: &Ui,
     file: &str,

@@ -1,6 +1,6 @@
-//! Chromium under WebDriver, one at a time: what a person does with a page, and what axe-core says about it.
+//! Chromium under WebDriver, one at a time: actions of a person on a page, and findings of axe-core.
 //!
-//! WebDriver is JSON over HTTP, and a dozen calls of it are needed: fewer lines than a client's dependencies.
+//! WebDriver is JSON over HTTP, and only a dozen calls are needed: fewer lines than a client's dependencies.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 const TOO_LONG: Duration = Duration::from_secs(30);
 
-/// The name under which WebDriver hands out an element.
+/// The key of elements in WebDriver.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// How wide a screen is, and which colours it asks for.
+/// Size and colour scheme of a screen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Screen {
     pub(super) width: u32,
@@ -43,7 +43,7 @@ impl Screen {
     }
 }
 
-/// The driver's process, with the right to be the only one.
+/// The driver's process, locked for one test at a time.
 struct Driver {
     child: Child,
     port: u16,
@@ -77,7 +77,7 @@ impl Driver {
         }
     }
 
-    /// It says its port a moment before it listens.
+    /// Connects; the driver prints its port a moment before it listens.
     fn connect(&self) -> TcpStream {
         let started = Instant::now();
         loop {
@@ -89,7 +89,7 @@ impl Driver {
         }
     }
 
-    /// One call: the value, or the error's words.
+    /// Makes one call; returns the value, or the error's message.
     fn call(&self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
         let body = if method == "POST" {
             body.to_string()
@@ -105,7 +105,7 @@ impl Driver {
         );
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body.as_bytes()).unwrap();
-        // It keeps the connection open whatever it was asked, so the length says where the answer ends.
+        // The driver keeps every connection open, so the length determines the end of the answer.
         stream.set_read_timeout(Some(2 * TOO_LONG)).unwrap();
         let mut stream = BufReader::new(stream);
         let (mut head, mut length) = (String::new(), 0);
@@ -137,7 +137,7 @@ impl Drop for Driver {
     }
 }
 
-/// A browser with pages of ours; closed in the end, however the test ends.
+/// A browser with our pages; closed at any end of the test.
 pub(super) struct Browser {
     driver: Driver,
     session: String,
@@ -153,7 +153,7 @@ impl Drop for Browser {
 }
 
 impl Browser {
-    /// Opens one for the pages at `origin`.
+    /// Opens a browser for the pages at `origin`.
     pub(super) fn open(origin: &str, scripts: bool) -> Self {
         let driver = Driver::start();
         let profile = tempfile::tempdir().unwrap();
@@ -187,7 +187,7 @@ impl Browser {
             .unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// A command of Chromium's own protocol, for what WebDriver has no word.
+    /// Sends a command of Chromium's own protocol, for actions that WebDriver lacks.
     fn tell(&self, command: &str, parameters: &Value) {
         let body = json!({ "cmd": command, "params": parameters });
         self.call("goog/cdp/execute", &body);
@@ -214,7 +214,7 @@ impl Browser {
         self.call("url", &json!({ "url": format!("{}{path}", self.origin) }));
     }
 
-    /// Does something with the element at an XPath as soon as that can be done: the page may still be on its way.
+    /// Acts on the element at an XPath as soon as possible: the page may still be loading.
     #[track_caller]
     fn with(&self, xpath: &str, act: impl Fn(&str) -> Result<Value, String>) -> Value {
         let begun = Instant::now();
@@ -236,7 +236,7 @@ impl Browser {
         }
     }
 
-    /// Runs a script in the page and returns what its promise comes to.
+    /// Runs a script in the page and returns the value of its promise.
     #[track_caller]
     pub(super) fn run(&self, script: &str) -> Value {
         let script = format!("return (async () => {{ {script} }})();");
@@ -301,7 +301,7 @@ impl Browser {
         });
     }
 
-    /// Ticks one of the values of a filter, which opens first.
+    /// Selects one of the values of a filter, which opens first.
     #[track_caller]
     pub(super) fn tick(&self, form: &str, field: &str, value: &str) {
         let chooser = format!("{form}//details[.//input[@name=\"{field}\"]]");
@@ -318,8 +318,8 @@ impl Browser {
         ));
     }
 
-    /// Nothing stands out of the page to the side, no table is cut off, the console has no error, and axe-core finds nothing
-    /// serious or critical.
+    /// Asserts that nothing overflows the page, no table is cut off, the console has no error, and axe-core finds
+    /// nothing serious or critical.
     #[track_caller]
     pub(super) fn is_fit_for_everybody(&self, what: &str) {
         let script =
@@ -330,7 +330,7 @@ impl Browser {
         assert_eq!(cut, json!([]), "{what}: a table is cut off");
         let told = self.call("se/log", &json!({ "type": "browser" }));
         let told = told.as_array().unwrap().iter();
-        // A page that is not there is what was asked for.
+        // A missing page is the requested result.
         let is_error = |line: &&Value| {
             line["level"] == "SEVERE" && !line["message"].to_string().contains("status of 404")
         };
@@ -342,7 +342,7 @@ impl Browser {
         assert!(found["rules"].as_u64().unwrap() > 5, "{what}: {found:#}");
     }
 
-    /// Milliseconds from the beginning of the visit until something could be read.
+    /// Returns the milliseconds from the beginning of the visit until text was visible.
     pub(super) fn first_contentful_paint(&self) -> f64 {
         let script = "return performance.getEntriesByType('paint')\
             .filter((one) => one.name === 'first-contentful-paint').map((one) => one.startTime)[0]";
@@ -357,7 +357,7 @@ impl Browser {
         }
     }
 
-    /// What is on the screen, as a picture.
+    /// Writes a picture of the screen.
     pub(super) fn picture(&self, file: &Path) {
         let taken = self.try_call("GET", "screenshot", &Value::Null).unwrap();
         let mut decode = Command::new("base64")
@@ -377,12 +377,12 @@ impl Browser {
     }
 }
 
-/// Names the tables that are wider than the place that they have; code and charts may be moved to the side.
+/// Finds tables that are wider than their container; code and charts may scroll sideways.
 const CUT_OFF: &str = "return [...document.querySelectorAll('.scroll')]\
     .filter((one) => one.querySelector('table') && !one.closest('.replay') && one.scrollWidth > one.clientWidth + 1)\
     .map((one) => one.getAttribute('aria-label') + ' ' + one.scrollWidth + ' > ' + one.clientWidth)";
 
-/// Behind axe-core's own script.
+/// Script that runs after axe-core's own.
 const LOOK: &str = r"
 const done = arguments[arguments.length - 1];
 const line = (one) => one.id + ': ' + one.nodes.map((node) => node.target + ' ' + node.failureSummary).join('; ');
@@ -394,7 +394,7 @@ axe.run(document, { resultTypes: ['violations', 'passes'] }).then(
   (error) => done({ rules: 0, bad: [String(error)] }),
 );";
 
-/// The script of axe-core, where `cargo xtask install` puts it unless the variable names another place.
+/// Returns the script of axe-core, from the folder of `cargo xtask install` unless the variable names another.
 fn axe() -> String {
     let installed = || {
         Path::new(env!("CARGO_TARGET_TMPDIR"))

@@ -1,4 +1,4 @@
-//! A workspace in which everything has happened once, by the product's own commands, and `roleos up` on a terminal over it.
+//! A workspace in which everything has happened once, by the product's own commands, with `roleos up` on a terminal.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -46,7 +46,7 @@ const FAILS: &str = "running 2 tests\ntest adds ... FAILED\ntest reads ... ok\n\
 const PASSES: &str = "running 2 tests\ntest adds ... ok\ntest reads ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
 const DIFF: &str = "diff --git a/src/lib.rs b/src/lib.rs\n--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -1,3 +1,3 @@\n pub fn add(a: u32, b: u32) -> u32 {\n-    a - b\n+    a + b\n }\n";
 
-/// The workspace, the adapter that it asks, and the process that serves it.
+/// The workspace, its adapter, and the process that serves it.
 pub(super) struct Stage {
     pub(super) workspace: Workspace,
     _adapter: Adapter,
@@ -60,7 +60,7 @@ impl Drop for Stage {
         kill_process(self.pid, Signal::TERM).ok();
         let told = self.workspace.path(".role-os/up.json");
         let begun = Instant::now();
-        // The folder goes away next, so the process has to be gone.
+        // The folder is removed next, so the process must have ended.
         while told.exists() && begun.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -72,7 +72,7 @@ impl Stage {
         Self::with_config(CONFIG)
     }
 
-    /// The same, with an upstream of the gateway.
+    /// Does the same, with an upstream of the gateway.
     pub(super) fn with_upstream(url: &str) -> Self {
         let upstream = "[[gateway.upstream]]\nname = \"u\"\nkind = \"openai\"\nbase_url = \"";
         Self::with_config(&format!("{CONFIG}\n{upstream}{url}\"\n"))
@@ -109,13 +109,13 @@ impl Stage {
         }
     }
 
-    /// The code that stands on the terminal now.
+    /// Returns the code on the terminal.
     pub(super) fn code(&self) -> String {
         let code = self.terminal.seen().rsplit("login code: ").next().unwrap();
         code.split(' ').next().unwrap().to_owned()
     }
 
-    /// A call of an agent, which the hook hears of before it runs.
+    /// Sends a call of an agent to the hook, before it runs.
     pub(super) fn agent_wants(&self, command: &str) -> Ran {
         wants(&self.workspace, "live", command)
     }
@@ -137,7 +137,7 @@ fn up(workspace: &Workspace) -> Value {
     }
 }
 
-/// Waits until the lists show all that there is.
+/// Waits until the lists show everything.
 fn has_read_all(address: &str) {
     let begun = Instant::now();
     loop {
@@ -156,7 +156,7 @@ fn has_read_all(address: &str) {
     }
 }
 
-/// A request of a client to the role, which leaves a receipt.
+/// Sends a client's request to the role, which leaves a receipt.
 fn ask_role(address: &str) {
     let body = json!({
         "model": "role:labeller", "messages": [{ "role": "user", "content": "one" }],
@@ -214,10 +214,11 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// One role with two versions that passed their exam, the first one active, probed eleven times; and two learning runs.
+/// Creates one role with two versions that passed their exam, the first one active, probed eleven times; and two
+/// learning runs.
 fn specialists(workspace: &Workspace, url: &str) {
     workspace.write("package/out.json", SCHEMA);
-    // The same three questions ten times over, each in words of its own: enough for a certificate.
+    // The same three questions ten times, in different words: enough for a certificate.
     let mut audit: Value = serde_json::from_str(AUDIT).unwrap();
     let cases = audit["test_cases"].as_array().unwrap().clone();
     let cases = cases.iter().cycle().take(30).cloned().enumerate();
@@ -274,7 +275,8 @@ fn specialists(workspace: &Workspace, url: &str) {
     }
 }
 
-/// Four tasks a week for six weeks, each week tried by one of two models; what one model solves the other may not.
+/// Creates four tasks per week for six weeks, each week tried by one of two models; a task solved by one model may be
+/// unsolved by the other.
 fn weeks(workspace: &Workspace) {
     let store = Store::of(
         &base::workspace::Workspace::at(workspace.root()).unwrap(),
@@ -340,7 +342,7 @@ fn wants(workspace: &Workspace, session: &str, command: &str) -> Ran {
     say(workspace, session, "PreToolUse", &input)
 }
 
-/// An agent's session through the hook: a fix, its tests, a push that is refused; and its bundle.
+/// Plays an agent's session through the hook: a fix, its tests, a refused push; and its bundle.
 fn session(workspace: &Workspace) {
     let name = "story";
     say(

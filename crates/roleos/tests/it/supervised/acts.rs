@@ -1,4 +1,4 @@
-//! Which gated action the words of a recorder mean: written for the corpora, apart from the table that is tested.
+//! Maps the words of a recorder to a gated action: written for the corpora, independent of the tested table.
 
 /// Options of git that take the next word.
 const GIT: &[&str] = &[
@@ -105,7 +105,7 @@ fn gh(words: &[&str]) -> Option<&'static str> {
     }
 }
 
-/// Returns what a call of the API changes, by its method and path.
+/// Returns the change that a call of the API makes, by its method and path.
 fn api(words: &[&str]) -> Option<&'static str> {
     let fields = ["-f", "-F", "--field", "--raw-field", "--input"];
     let mut method = None;

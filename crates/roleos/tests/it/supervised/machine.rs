@@ -1,4 +1,4 @@
-//! The machines in which commands run, one process of `sandbox.py` each.
+//! The machines in which commands run, each a process of `sandbox.py`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::workspace::ROLEOS;
 
-/// What runs, and in front of which files.
+/// A command, with its files.
 #[derive(Debug, Serialize)]
 struct Job<'c> {
     command: &'c str,
@@ -18,30 +18,30 @@ struct Job<'c> {
     seconds: u32,
 }
 
-/// What came of it.
+/// Its result.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 pub(super) struct Ran {
     /// The exit code; a signal is its negative number.
     #[serde(default)]
     pub(super) exit: i32,
-    /// It had to be ended.
+    /// Set if it had to be ended.
     #[serde(default)]
     pub(super) late: bool,
     /// The words of each recorder that ran.
     #[serde(default)]
     pub(super) log: Vec<Vec<String>>,
-    /// What `roleos run --report` wrote.
+    /// Content that `roleos run --report` wrote.
     #[serde(default)]
     pub(super) report: String,
     #[serde(default)]
     pub(super) stdout: String,
     #[serde(default)]
     pub(super) stderr: String,
-    /// Why there was no machine.
+    /// Reason why there was no machine.
     pub(super) failed: Option<String>,
 }
 
-/// A process that makes a fresh machine for each command.
+/// A process that creates a fresh machine for each command.
 #[derive(Debug)]
 pub(super) struct Machine {
     child: Child,
@@ -50,7 +50,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Starts one. Needs Python and the right to make namespaces.
+    /// Starts one. Needs Python and the right to create namespaces.
     pub(super) fn start() -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/supervised");
         let rust = Command::new("rustc").args(["--print", "sysroot"]).output();
@@ -80,7 +80,7 @@ impl Machine {
         machine
     }
 
-    /// Runs a command after the words of `prefix`.
+    /// Runs a command after the arguments of `prefix`.
     pub(super) fn run(
         &mut self,
         command: &str,

@@ -1,4 +1,4 @@
-//! Many at once: the quota holds, a halt stays, and readers see whole files.
+//! Concurrent processes: the quota is kept, a halt stays, and readers see whole files.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn ten_thousand_dispatches_of_sixteen_workers_hold_the_quota_at_every_moment() {
                 let input = input();
                 for number in 0..625 {
                     let begun = specialists.begin(asked(&input), &Embedding, &|_| Ok(()));
-                    // Every seventh adapter call fails, so that places are given back while others take theirs.
+                    // Every seventh adapter call fails, so that places are released while others are taken.
                     let failed = (worker + number) % 7 == 0;
                     let source = if failed {
                         Source::Claude

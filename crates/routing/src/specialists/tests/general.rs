@@ -1,4 +1,4 @@
-//! The general model's cap, and a program in its place.
+//! The general model's cap, and a program that replaces it.
 
 use super::*;
 

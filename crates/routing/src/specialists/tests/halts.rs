@@ -69,7 +69,7 @@ fn verdicts_that_cannot_be_compared_are_no_probe() {
             counter: Some(0)
         }
     );
-    // It counts for nothing, and is told.
+    // It does not count, and is reported.
     let [probes, _] = place.open().probes().unwrap();
     let kinds: Vec<&str> = probes.events.iter().map(|one| one.kind.as_str()).collect();
     assert_eq!(kinds, ["shadow-probe-dropped"]);
@@ -115,7 +115,7 @@ fn one_of_each_stretch_of_answers_is_probed_wherever_it_is_drawn() {
     place.settings.shadow.every = 5;
     let input = input();
     let is_probed = || {
-        // Each answer by a process of its own: what is needed is in the state.
+        // Each answer by another process: everything needed is in the state.
         let specialists = place.open();
         let begun = specialists.begin(asked(&input), &Embedding, &|_| Ok(()));
         let settled = specialists.settle(asked(&input), &begun, Source::Specialist, Ok(()));
@@ -132,7 +132,7 @@ fn one_of_each_stretch_of_answers_is_probed_wherever_it_is_drawn() {
     assert_eq!(places.len(), 5, "each place is drawn at some time");
 }
 
-/// The finding: an older state with more agreement, put back, was believed.
+/// Regression: a restored older state with more agreement was trusted.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "plays who puts files back")]
 fn agreement_of_a_state_that_was_put_back_does_not_count() {
@@ -166,7 +166,7 @@ fn agreement_of_a_state_that_was_put_back_does_not_count() {
     assert_eq!(place.open().state_doubt(), None);
     fs::write(&place.paths.state, &older).unwrap();
     assert_eq!(place.open().state_doubt(), Some(Doubt::Older));
-    // The finding: only what speaks against a version was kept, and it was halted next.
+    // Regression: only the evidence against a version was kept, and it was halted next.
     assert_eq!(
         counts(),
         (10, 0, 11),
@@ -179,7 +179,7 @@ fn agreement_of_a_state_that_was_put_back_does_not_count() {
         "from here on it counts again"
     );
     assert_eq!(counts(), (11, 1, 12));
-    // What the logs say has no seal; a repair does not give it one.
+    // The logs have no seal; a repair does not give them one.
     fs::write(&place.paths.state, "{").unwrap();
     place.open().repair("now").unwrap();
     assert_eq!(counts(), (11, 0, 12));

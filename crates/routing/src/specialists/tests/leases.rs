@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How much of the quota is used.
+/// Returns the used places of the quota.
 fn used(specialists: &Specialists) -> u64 {
     specialists
         .state()
@@ -16,7 +16,7 @@ fn begin(specialists: &Specialists) -> Begun {
     specialists.begin(asked(&input), &Embedding, &|_| Ok(()))
 }
 
-/// The lock files of processes that dispatch.
+/// Returns the lock files of dispatching processes.
 fn leases(place: &Place) -> usize {
     let folder = place.paths.state.with_added_extension("leases");
     fs::read_dir(folder).map_or(0, Iterator::count)

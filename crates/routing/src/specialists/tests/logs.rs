@@ -1,4 +1,4 @@
-//! The logs: torn lines, long ones, and what is read of them.
+//! The logs: torn lines, long ones, and the parts that are read.
 
 use super::*;
 
@@ -80,7 +80,7 @@ fn inputs_are_kept_only_on_request() {
     assert_eq!(kept, [false, true]);
 }
 
-/// A row of the field log, so long.
+/// Returns a row of the field log with this length.
 fn row(role: &str, number: usize, length: usize) -> String {
     let line = json!({ "role": role, "n": number, "pad": "x".repeat(length) });
     format!("{line}\n")
@@ -101,7 +101,7 @@ fn of_a_long_field_log_only_the_end_is_read_that_holds_enough() {
     place.write(&place.paths.field_log, &row(ROLE, 1, 10));
     let both = [row(ROLE, 0, 10), row(ROLE, 1, 10)].concat();
     assert_eq!(read(1), both, "a short one is read with the one before");
-    // Five of ours, each behind 1,200 KiB of others, whose name ours begins with or ends with.
+    // Five of our rows, each behind 1,200 KiB of others, whose names have ours as a suffix or prefix.
     let ours = |number| row(ROLE, number, 10);
     let others = || row("Checkers", 9, 600 << 10) + &row("A Checker", 9, 600 << 10);
     let log: String = (1..=5).map(|number| others() + &ours(number)).collect();
@@ -121,7 +121,7 @@ fn of_a_long_field_log_only_the_end_is_read_that_holds_enough() {
     place.write(&place.paths.field_log, &long);
     let found = read(1);
     assert!(long.ends_with(&found) && own(&found) >= 1 && found.len() > 2 * MIB);
-    // Another program's way to write it is not recognised, so that everything is read.
+    // The format of another program is not recognised, so that everything is read.
     let spaced = log.replace("\"role\":", "\"role\": ");
     place.write(&place.paths.field_log, &spaced);
     assert_eq!(read(1), row(ROLE, 0, 10) + &spaced);
@@ -168,7 +168,7 @@ fn the_probes_of_a_role_are_those_of_all_logs_however_its_name_is_written() {
             assert_eq!(of(own).len(), count, "{role}");
         }
     }
-    // The torn line of the first log names the role, so it is told.
+    // The torn line of the first log names the role, so it is reported.
     let damaged = specialists.probes_of(ROLE).unwrap().map(|log| log.damaged);
     assert_eq!(damaged.map(|lines| lines.len()), [1, 0]);
 }

@@ -1,9 +1,9 @@
-//! Versions that enter, are promoted and rolled back, and crashes in between.
+//! Versions that are registered, promoted and rolled back, and crashes in between.
 
 use super::*;
 use ::specialist::event::Event;
 
-/// Puts the files as a crash leaves them after `steps` of the three steps of a promotion to `v2`.
+/// Leaves the files as a crash would in the middle of a promotion to `v2`.
 fn interrupted(place: &Place, logged: bool, by_hand: bool) -> Recovered {
     let specialists = place.open();
     let before = fs::read(&place.paths.registry).unwrap();
@@ -161,7 +161,7 @@ fn a_canary_is_withdrawn_or_becomes_active_by_its_probes() {
             (last.kind.as_str(), &last.data["probes"]),
             (outcome, &json!(probes))
         );
-        // The finding: a canary that its probes withdrew was promoted at once.
+        // Regression: a canary that its probes withdrew was promoted immediately.
         if outcome == "canary" {
             for share in [None, Some(0.1)] {
                 let how = Promotion {
@@ -178,7 +178,7 @@ fn a_canary_is_withdrawn_or_becomes_active_by_its_probes() {
     }
 }
 
-/// The finding: it took the active version out and left the canary.
+/// Regression: it withdrew the active version and left the canary.
 #[test]
 fn a_rollback_while_a_canary_is_tried_ends_the_canary() {
     let place = Place::new(1.0);
@@ -204,7 +204,7 @@ fn a_rollback_while_a_canary_is_tried_ends_the_canary() {
         (last.kind.as_str(), &last.data["outcome"]),
         ("canary", &json!("ended"))
     );
-    // Nobody's probes spoke against it, so it may be tried again.
+    // No probes gave evidence against it, so it may be tried again.
     specialists.promote(ROLE, "v1", canary, operator()).unwrap();
     specialists.rollback(ROLE, None, operator()).unwrap();
     assert_eq!(
@@ -234,7 +234,7 @@ fn a_claimed_level_that_is_refused_is_none_for_operators_either() {
     }
 }
 
-/// The finding: sixty equal requests decided a canary, and gave L3's agreement.
+/// Regression: sixty equal requests decided a canary, and gave L3's agreement.
 #[test]
 fn what_is_earned_by_probes_is_counted_by_different_inputs() {
     let place = Place::new(1.0);
@@ -251,7 +251,7 @@ fn what_is_earned_by_probes_is_counted_by_different_inputs() {
         agreed: Some(true),
     };
     for number in 0..100 {
-        // Neither punctuation nor a number nor another field makes another input.
+        // Punctuation, numbers or other fields do not make another input.
         let signs = "!".repeat(number);
         let input = json!({ "text": format!("Where is it{signs} ---{number}"), "n": number });
         specialists.probe(asked(&input), agreed);

@@ -1,4 +1,4 @@
-//! Who may answer: nothing registered, a role's own file, refused entries.
+//! Routing decisions: nothing registered, a role's own file, refused entries.
 
 use super::*;
 

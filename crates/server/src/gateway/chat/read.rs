@@ -1,4 +1,4 @@
-//! The text of an answer, whole or streamed, in each dialect.
+//! Extracts the text of an answer, whole or streamed, in each dialect.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::Dialect;
 
 const CALLS_A_TOOL: &str = "it calls a tool";
 
-/// What a whole answer of a model says.
+/// Returns the text of a model's whole answer.
 pub(in crate::gateway) fn answer_text(
     dialect: Dialect,
     body: &[u8],
@@ -61,7 +61,7 @@ fn no_tools(calls: Option<&Value>) -> Result<(), &'static str> {
     }
 }
 
-/// What a streamed answer of a model says.
+/// Returns the text of a model's streamed answer.
 pub(in crate::gateway) fn streamed_text(
     dialect: Dialect,
     body: &[u8],
@@ -88,7 +88,7 @@ pub(in crate::gateway) fn streamed_text(
     }
 }
 
-/// The text of one event, and whether the answer ends with it.
+/// Returns the text of one event, and `true` if the answer ends with it.
 fn piece(dialect: Dialect, event: &Value) -> Result<(Option<&Value>, bool), &'static str> {
     let at = |path: &str| event.pointer(path);
     let is = |path: &str, kind: &str| at(path).is_some_and(|it| it == kind);

@@ -1,4 +1,4 @@
-//! An answer of a role as each client reads it, whole or streamed, with the tokens that it took.
+//! Formats an answer of a role for each client, whole or streamed, with its tokens.
 
 use axum::body::Body;
 use base::clock;
@@ -11,19 +11,19 @@ use specialist::contract::Usage;
 use super::Dialect;
 use web::problem::{dated, json_response};
 
-/// Characters in one piece of a streamed answer.
+/// Characters per piece of a streamed answer.
 const PIECE: usize = 80;
 
 /// The tokens of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::gateway) struct Used {
-    /// How many.
+    /// Number of tokens.
     pub(in crate::gateway) usage: Usage,
-    /// Whether they were told, or had to be estimated from the texts.
+    /// Set if they were reported, and not estimated from the texts.
     pub(in crate::gateway) is_told: bool,
 }
 
-/// The tokens as they were told, else by the length of what was said.
+/// Returns the reported tokens, else an estimate by the length of the texts.
 pub(in crate::gateway) fn estimated(told: Option<Usage>, input: &Value, answer: &Value) -> Used {
     let estimate = || Usage {
         input: output::tokens(&output::text(input)),
@@ -39,13 +39,13 @@ pub(in crate::gateway) fn estimated(told: Option<Usage>, input: &Value, answer: 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::gateway) struct Reply<'a> {
     pub(in crate::gateway) trace: &'a str,
-    /// Which model answered.
+    /// The model that answered.
     pub(in crate::gateway) model: &'a str,
     pub(in crate::gateway) answer: &'a Value,
     pub(in crate::gateway) usage: Usage,
 }
 
-/// The answer as the client wants it: whole, or streamed now that it is verified.
+/// Formats the answer for the client: whole, or streamed after verification.
 pub(in crate::gateway) fn reply(
     dialect: Dialect,
     request: &Value,
@@ -173,7 +173,7 @@ pub(super) fn message_events(reply: Reply<'_>, text: &str) -> Vec<Value> {
     all
 }
 
-/// An object of the responses API. What was not asked for is `null`, as that API has it.
+/// Returns an object of the responses API. Fields without a request value are `null`, as in that API.
 fn response(reply: Reply<'_>, text: &str) -> Value {
     let Usage { input, output } = reply.usage;
     let mut response = unfinished(reply);
@@ -273,7 +273,7 @@ pub(super) fn response_events(reply: Reply<'_>, text: &str) -> Vec<Value> {
     all
 }
 
-/// A stream in which every event carries its type as its name.
+/// Returns a stream in which the name of every event is its type.
 pub(super) fn named_events(all: &[Value]) -> String {
     let event = |event: &Value| {
         let name = event
@@ -285,7 +285,7 @@ pub(super) fn named_events(all: &[Value]) -> String {
     all.iter().map(event).collect()
 }
 
-/// A text in pieces that are whole characters.
+/// Splits a text into pieces of whole characters.
 fn pieces(text: &str) -> impl Iterator<Item = String> {
     let characters: Vec<char> = text.chars().collect();
     let pieces: Vec<String> = characters

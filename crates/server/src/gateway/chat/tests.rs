@@ -1,4 +1,4 @@
-//! Tests of how requests of each API become inputs of a role and answers go back.
+//! Tests of the conversion of requests to inputs of a role, and of answers, for each API.
 
 use super::reply::{chunks, message_events, named_events, response_events};
 use super::*;

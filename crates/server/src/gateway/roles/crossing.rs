@@ -1,5 +1,5 @@
-//! What of a request a general model that speaks another API can be told: the question, what the client says beside it,
-//! and the settings that both APIs have. What is left is named, never dropped in silence.
+//! Converts a request for a general model with another API: the question, the client's text beside it, and the settings
+//! that both APIs have. Other parts are named, never dropped silently.
 
 use base::config::specialist::Kind;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use crate::gateway::chat::{self, Dialect};
 use crate::gateway::receipt::shortened;
 use upstream::fallback::Beside;
 
-/// What is said elsewhere in a question, and what only concerns the way back.
+/// Fields that are converted separately, or only affect the response.
 const KNOWN: [&str; 15] = [
     "model",
     "models",
@@ -30,18 +30,18 @@ const KNOWN: [&str; 15] = [
 /// Most fields that are named.
 const MOST: usize = 8;
 
-/// A request on the other side.
+/// A converted request.
 #[derive(Debug)]
 pub(super) struct Crossing {
     /// The question.
     pub(super) input: Value,
-    /// What stands beside it.
+    /// Text and settings beside it.
     pub(super) beside: Beside,
-    /// Both APIs, and the fields that only the client's has.
+    /// Both APIs, and the fields that only the client's API has.
     pub(super) told: String,
 }
 
-/// Puts a request over; none where its content would be lost.
+/// Converts a request; `None` if its content would be lost.
 pub(super) fn cross(dialect: Dialect, to: Kind, request: &Value) -> Option<Crossing> {
     let input = chat::input(dialect, request).ok()?;
     if chat::offers_tools(request) {
@@ -76,7 +76,7 @@ pub(super) fn cross(dialect: Dialect, to: Kind, request: &Value) -> Option<Cross
     })
 }
 
-/// How the other side calls a setting; a program is told none.
+/// Returns the other API's name of a setting; a program receives none.
 fn setting(to: Kind, name: &str) -> Option<&'static str> {
     let stop = match to {
         Kind::Anthropic => "stop_sequences",
@@ -92,7 +92,7 @@ fn setting(to: Kind, name: &str) -> Option<&'static str> {
     }
 }
 
-/// One word to stop at may stand alone for OpenAI, and in a list only for Anthropic.
+/// Converts a single stop sequence, which Anthropic only accepts in a list.
 fn fitting(name: &str, value: &Value) -> Value {
     match value {
         Value::String(_) if name == "stop_sequences" => Value::Array(vec![value.clone()]),
@@ -100,7 +100,7 @@ fn fitting(name: &str, value: &Value) -> Value {
     }
 }
 
-/// Which APIs, for the receipt.
+/// Returns both APIs for the receipt.
 pub(super) fn told(dialect: Dialect, to: Kind, left_out: &[&str]) -> String {
     let other = match to {
         Kind::Command => "command",

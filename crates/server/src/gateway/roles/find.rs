@@ -1,5 +1,5 @@
-//! Which role is meant. A role that was ever named here is answered, by the general model where nothing else is certain;
-//! only a name that was never used is unknown.
+//! Finds the requested role. A role that was ever named here is answered, in doubt by the general model; only a name
+//! that was never used is unknown.
 
 use std::sync::PoisonError;
 
@@ -12,12 +12,12 @@ use crate::gateway::receipt::shortened;
 use crate::up::App;
 use web::problem::Problem;
 
-/// A role that somebody knows.
+/// A known role.
 #[derive(Clone, Debug)]
 pub(in crate::gateway) struct Role {
-    /// As the registry calls it.
+    /// Name in the registry.
     pub(in crate::gateway) name: String,
-    /// Its own instructions, when it is installed or in the catalog.
+    /// Its own instructions, if it is installed or in the catalog.
     pub(in crate::gateway) instructions: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub(in crate::gateway) fn find(app: &App, slug: &str) -> Result<Role, Problem> {
     let registry = registry.as_deref();
     let registered = |name: &str| registry.is_some_and(|registry| registry.entry(name).is_some());
     let by_name = installed.as_ref().map(|role| role.content.name.clone());
-    // A name with spaces is asked for by its slug, as every other role.
+    // A name with spaces is requested by its slug, like every other role.
     let by_slug = || {
         let mut entries = registry.iter().flat_map(|registry| registry.entries());
         entries
@@ -67,8 +67,8 @@ fn remember(app: &App, name: &str) {
     }
 }
 
-/// Whether a role was named that nothing usable describes now: its entry was refused, the registry is damaged or gone, or
-/// its file cannot be read.
+/// Returns `true` if a role was named, but has no valid description now: its entry was refused, the registry is damaged
+/// or missing, or its file is unreadable.
 fn was_named(app: &App, slug: &str) -> bool {
     if slug.is_empty() {
         return false;
@@ -93,7 +93,7 @@ fn was_named(app: &App, slug: &str) -> bool {
     })
 }
 
-/// Returns a name as it stands in `role:<slug>`: small letters and digits, with `-` for everything between them.
+/// Converts a name for `role:<slug>`: lower-case letters and digits, with `-` for everything between them.
 pub(in crate::gateway) fn slug_of(name: &str) -> String {
     let lower = name.to_lowercase();
     let words = lower.split(|letter: char| !letter.is_alphanumeric());
@@ -101,7 +101,7 @@ pub(in crate::gateway) fn slug_of(name: &str) -> String {
     words.join("-")
 }
 
-/// The instructions of a role that lies in the workspace's own catalog and was not installed.
+/// Returns the instructions of a role in the workspace's own catalog that was not installed.
 fn in_catalog(app: &App, slug: &str) -> Option<String> {
     let directory = Directory::open(&app.workspace.root().join("catalog")).ok()?;
     let draft = directory.draft();
@@ -109,7 +109,7 @@ fn in_catalog(app: &App, slug: &str) -> Option<String> {
     Some(card.fields.instructions)
 }
 
-/// Slugs and names of all roles in the workspace's own catalog.
+/// Returns slugs and names of all roles in the workspace's own catalog.
 pub(in crate::gateway) fn all_in_catalog(app: &App) -> Vec<(String, String)> {
     let Ok(directory) = Directory::open(&app.workspace.root().join("catalog")) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The general model for a role: the client's own bytes where it speaks the client's API, a plain question elsewhere.
+//! The general model for a role: with the client's own bytes if it has the client's API, else with a plain question.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,7 +22,7 @@ use crate::up::App;
 use upstream::fallback::{FallbackError, Prompt, Said};
 use web::problem::{Problem, json_response};
 
-/// The general model, with the client's own bytes where it speaks the client's API.
+/// Calls the general model, with the client's own bytes if it has the client's API.
 pub(super) async fn answer(
     app: &Arc<App>,
     whole: &Whole,
@@ -35,7 +35,7 @@ pub(super) async fn answer(
         Some((upstream, model)) if upstream.kind == dialect.protocol() => {
             entry.line.served = Some(model.clone());
             let answer = same_api(app, whole, role, (upstream, model), request, entry).await?;
-            // Many servers of this API have chat completions only.
+            // Many servers of this API support only chat completions.
             let lacks = matches!(answer.status().as_u16(), 404 | 405 | 501);
             if lacks && dialect == Dialect::Responses {
                 return crossed(app, dialect, role, request, entry).await;
@@ -47,7 +47,7 @@ pub(super) async fn answer(
     }
 }
 
-/// The answer as it came, and what the role's verifier says of it. Its time is not ours.
+/// Returns the unchanged answer, with the verdict of the role's verifier. Its time does not count as ours.
 pub(super) async fn held(
     app: &App,
     whole: &Whole,
@@ -91,7 +91,7 @@ async fn same_api(
     answer
 }
 
-/// The client's bytes with the general model's name and the role's instructions in them.
+/// Returns the edits of the client's bytes: the general model's name and the role's instructions.
 fn edits<'a>(whole: &'a Whole, role: &Role, (upstream, model): (&Upstream, &str)) -> Edits<'a> {
     let mut edits = Edits::new(&whole.body, &whole.scanned);
     edits.model(model);
@@ -106,7 +106,8 @@ fn edits<'a>(whole: &'a Whole, role: &Role, (upstream, model): (&Upstream, &str)
     edits
 }
 
-/// How many tokens a question to a role has: as the general model counts them where it can, else by their length.
+/// Returns the number of tokens in a request to a role: counted by the general model if possible, else estimated by
+/// length.
 pub(super) async fn count_tokens(
     app: &Arc<App>,
     whole: &Whole,
@@ -135,7 +136,7 @@ pub(super) async fn count_tokens(
     Ok(receipt_headers(json_response(StatusCode::OK, body), entry))
 }
 
-/// Every text in a value.
+/// Returns every string in a value.
 fn texts(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -145,7 +146,7 @@ fn texts(value: &Value) -> String {
     }
 }
 
-/// The general model speaks another API: a plain question can be put to it, and nothing else.
+/// Calls a general model with another API, which only supports a plain question.
 async fn crossed(
     app: &Arc<App>,
     dialect: Dialect,
@@ -214,7 +215,7 @@ async fn crossed(
     Ok(receipt_headers(response, entry))
 }
 
-/// How receipts call the general model.
+/// Returns the name of the general model in receipts.
 pub(in crate::gateway) fn name(app: &App) -> String {
     let set = &app.config.fallback.claude;
     match set.kind {
@@ -223,7 +224,7 @@ pub(in crate::gateway) fn name(app: &App) -> String {
     }
 }
 
-/// Nobody is left who could answer.
+/// Returns the problem if nothing can answer.
 pub(crate) fn nobody(role: &Role, error: &FallbackError) -> Problem {
     let (status, code) = match error {
         FallbackError::Spending(_) => (StatusCode::TOO_MANY_REQUESTS, "spending_cap"),

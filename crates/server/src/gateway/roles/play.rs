@@ -1,5 +1,5 @@
-//! The one place that knows how a role is played: a plain dispatch, or a contest of versions that have verifiers; and what
-//! is left to do when the caller has its answer.
+//! Executes a request to a role: as a plain dispatch, or as a contest of versions with verifiers. Starts the work after
+//! the response, too.
 
 use std::sync::Arc;
 
@@ -14,27 +14,27 @@ use upstream::contest;
 use upstream::dispatch::{Answer, Dispatcher};
 use upstream::fallback::Beside;
 
-/// What came of it.
+/// Result of a request.
 #[derive(Debug)]
 pub(in crate::gateway) struct Game {
     /// The answer and its receipt.
     pub(in crate::gateway) answer: Answer,
-    /// Whether what was served passed a verifier.
+    /// Set if the served answer passed a verifier.
     pub(in crate::gateway) verified: bool,
 }
 
-/// What stands around a question.
+/// Context of a request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::gateway) struct Stage<'a> {
     /// The role's own instructions.
     pub(in crate::gateway) instructions: Option<&'a str>,
-    /// What the client says beside its input.
+    /// The client's text beside its input.
     pub(in crate::gateway) beside: Option<&'a Beside>,
-    /// Whether the general model is asked by somebody else where no adapter answers.
+    /// Set if the caller calls the general model itself when no adapter answers.
     pub(in crate::gateway) elsewhere: bool,
 }
 
-/// How this process dispatches; probes are made in the background.
+/// Creates a dispatcher of this process; probes are made in the background.
 pub(in crate::gateway) fn dispatcher<'a>(app: &'a App, stage: Stage<'a>) -> Dispatcher<'a> {
     let gateway = &app.gateway;
     let dispatcher = Dispatcher::new(
@@ -55,7 +55,7 @@ pub(in crate::gateway) fn dispatcher<'a>(app: &'a App, stage: Stage<'a>) -> Disp
     }
 }
 
-/// Plays. Where something that a contest needs cannot be used, the general model answers.
+/// Executes a request. If a requirement of a contest is unusable, the general model answers.
 pub(in crate::gateway) async fn play(app: &Arc<App>, asked: Asked<'_>, stage: Stage<'_>) -> Game {
     let mut game = match contest::is_wanted(&app.config.selection, &app.specialists, asked.role) {
         true => contested(app, asked, stage).await,

@@ -1,7 +1,7 @@
-//! Whether what the general model said for a role passes the verifier of the role's active version.
+//! Verifies the general model's answers for a role with the verifier of the role's active version.
 //!
-//! The answer reaches the client as it came, whatever the verdict: a whole answer is held until there is one, which its
-//! headers then tell; a stream goes on as it comes, and only its end waits. The receipt has the verdict of both.
+//! The client receives the answer unchanged, with any verdict: a whole answer waits for the verdict, which is in its
+//! headers; a stream is forwarded as it arrives, and only its end waits. The receipt has the verdict of both.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -25,13 +25,13 @@ use crate::gateway::proxy::{VERIFIED, header};
 use crate::gateway::receipt::{Entry, shortened};
 use crate::up::App;
 
-/// Longest answer that is looked at, packed or not.
+/// Longest answer that is verified, compressed or not.
 const LONGEST: usize = 16 * 1024 * 1024;
 
-/// The verdict on an answer that passed.
+/// Verdict on an answer that passed.
 pub(in crate::gateway) const PASS: &str = "pass";
 
-/// Everything that a verdict needs beside the answer.
+/// Input of a verification, beside the answer.
 struct Check {
     verifiers: Arc<Verifiers>,
     declared: Declared,
@@ -41,7 +41,7 @@ struct Check {
     is_stream: bool,
 }
 
-/// The verifier of the role's active version, where the registry may be followed and has one.
+/// Returns the verifier of the role's active version, if the registry may be used and has one.
 fn declared(app: &App, role: &Role) -> Option<Declared> {
     let seen = app.specialists.see().ok().filter(|seen| seen.is_trusted)?;
     let active = seen.registry.entry(&role.name)?.active_version.as_deref()?;
@@ -49,7 +49,7 @@ fn declared(app: &App, role: &Role) -> Option<Declared> {
     Declared::of_version(written).ok().flatten()
 }
 
-/// The verdict on an answer that is at hand.
+/// Returns the verdict on a complete answer.
 pub(super) async fn judged(
     app: &App,
     role: &Role,
@@ -63,8 +63,8 @@ pub(super) async fn judged(
     verified.await.ok()
 }
 
-/// Holds the general model's answer against the role's verifier, where there is one. With `behind`, the client reads the
-/// verdict on a stream behind it.
+/// Verifies the general model's answer, if the role has a verifier. With `behind`, the client reads the verdict on a
+/// stream as a trailer.
 pub(super) async fn held(
     app: &App,
     role: &Role,
@@ -112,7 +112,7 @@ fn broke() -> String {
     "unchecked: the verifier broke off".to_owned()
 }
 
-/// The body, and all of it where it came to its end within the limit.
+/// Returns the body, and its bytes if it ended within the limit.
 async fn collected(mut body: Body) -> (Body, Option<Bytes>) {
     let (mut frames, mut length, mut has_trailers) = (Vec::new(), 0_usize, false);
     while length <= LONGEST {
@@ -163,7 +163,7 @@ impl Check {
         })
     }
 
-    /// Looks at a whole answer as it was on the wire. Verifiers may run a command and take their time.
+    /// Verifies a whole answer as received. Verifiers may run a command and take time.
     fn run(&self, bytes: &[u8]) -> String {
         match self.said(bytes) {
             Ok(said) => self.verdict(&Value::String(said)),
@@ -186,7 +186,7 @@ impl Check {
         }
     }
 
-    /// The text of the answer.
+    /// Returns the text of the answer.
     fn said(&self, bytes: &[u8]) -> Result<String, String> {
         let bytes = unpacked(self.encoding.as_deref(), bytes, LONGEST)?;
         let told = if self.is_stream {
@@ -198,13 +198,13 @@ impl Check {
     }
 }
 
-/// A stream on its way to the client, of which a copy is kept.
+/// A stream on its way to the client, which is copied.
 struct Checked {
     inner: Body,
     kept: Vec<u8>,
     state: State,
     verdict: Arc<OnceLock<String>>,
-    /// What stands behind the stream, where the client reads that; the upstream's own and the verdict.
+    /// Trailers of the stream, if the client reads them: the upstream's own and the verdict.
     trailers: Option<HeaderMap>,
 }
 
@@ -215,7 +215,7 @@ enum State {
 }
 
 impl Checked {
-    /// The stream has ended; the verdict is next.
+    /// Handles the end of the stream; the verdict is next.
     fn ended(&mut self) {
         let State::Reading(check) = std::mem::replace(&mut self.state, State::Done) else {
             return;
@@ -242,7 +242,7 @@ impl HttpBody for Checked {
         if matches!(self.state, State::Reading(_)) {
             let frame = ready!(Pin::new(&mut self.inner).poll_frame(context));
             let frame = match frame.map(|frame| frame.map(Frame::into_trailers)) {
-                // They wait for the verdict, because nothing comes behind them.
+                // The trailers wait for the verdict, because nothing may follow them.
                 Some(Ok(Ok(trailers))) => {
                     if let Some(kept) = &mut self.trailers {
                         kept.extend(trailers);

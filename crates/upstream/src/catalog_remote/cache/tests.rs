@@ -1,4 +1,4 @@
-//! Copies on disk: what is believed, what is not, and how many are kept.
+//! Copies on disk: valid and invalid ones, and their number.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
@@ -24,7 +24,7 @@ fn entry(text: &str) -> Entry {
     }
 }
 
-/// A cache with one copy in it.
+/// Returns a cache with one copy in it.
 fn filled() -> (tempfile::TempDir, Cache, Address) {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::new(folder.path().join("copies"), 1_000_000);
@@ -75,7 +75,7 @@ fn a_copy_from_the_future_or_over_the_limit_is_not_believed() {
     assert!(cache.find(&address, 4, NOW).is_some());
 }
 
-/// Damages the pair and expects it to count as absent, and to be replaced by the next copy.
+/// Damages the pair and asserts that it counts as absent, and is replaced by the next copy.
 fn check_damage(damage: impl Fn(&Path, &Path)) {
     let (_folder, cache, address) = filled();
     damage(&cache.label_path(&address), &cache.body_path(&address));

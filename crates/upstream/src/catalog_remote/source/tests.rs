@@ -1,14 +1,14 @@
-//! Addresses and segments, good and bad; nothing here needs a network.
+//! Addresses and segments, valid and invalid; no test here uses a network.
 
 use super::*;
 
-/// Expects the index of this base at that address.
+/// Asserts the address of the index for this base.
 fn check(base: &str, expected: &str) {
     let source = Source::parse(base).unwrap();
     assert_eq!(source.address(Wanted::Index).url.to_string(), expected);
 }
 
-/// Expects a refusal that says this.
+/// Asserts a refusal with this message.
 fn refused(base: &str, expected: &str) {
     assert_eq!(Source::parse(base).unwrap_err().to_string(), expected);
 }

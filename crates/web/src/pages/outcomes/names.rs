@@ -1,13 +1,13 @@
-//! Where the names of a picture's dots stand: beside their dot and on nothing else; where there is no room, nowhere, and
-//! pointing at the dot still tells.
+//! Placement of the names of a picture's dots: beside their dot without covering anything; names without room are left
+//! out, and a tooltip shows them.
 
 /// Width of a letter on average, and half the height of a line, at the size of the picture's text.
 const LETTER: f64 = 6.0;
 const HALF: f64 = 7.0;
-/// Between a dot and its name.
+/// Distance between a dot and its name.
 const GAP: f64 = 5.0;
 
-/// A dot with the interval that it stands on.
+/// A dot with its interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dot {
     pub(super) x: f64,
@@ -17,7 +17,7 @@ pub(super) struct Dot {
     pub(super) reach: (f64, f64),
 }
 
-/// A name's place: where it begins or ends, its baseline, and which of the two.
+/// Position of a name: start or end, baseline, and which of the two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
     pub(super) x: f64,
@@ -69,7 +69,7 @@ impl Dot {
         }
     }
 
-    /// Beside the dot, at its height first, then a little higher or lower.
+    /// Returns positions beside the dot, first at its height, then slightly higher or lower.
     fn beside(self, width: f64) -> impl Iterator<Item = (Place, Area)> {
         let heights = [0.0, -HALF, HALF, -2.5 * HALF, 2.5 * HALF];
         heights.into_iter().flat_map(move |lower| {
@@ -100,7 +100,8 @@ impl Dot {
     }
 }
 
-/// A place for each name, in their order. No name covers a dot or another name; intervals are crossed as little as can be.
+/// Returns a position for each name, in order. No name covers a dot or another name; intervals are crossed as little as
+/// possible.
 pub(super) fn places(
     named: &[(Dot, usize)],
     (left, right, top, bottom): (f64, f64, f64, f64),
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(anchors(&[(100.0, 100.0)], 10), [Some(("start", 104.0))]);
         // No room at the right edge.
         assert_eq!(anchors(&[(760.0, 100.0)], 10), [Some(("end", 104.0))]);
-        // A neighbour at the right, so each takes its own side.
+        // With a neighbour at the right, each uses its own side.
         assert_eq!(
             anchors(&[(300.0, 100.0), (340.0, 100.0)], 10),
             [Some(("end", 104.0)), Some(("start", 104.0))]

@@ -1,4 +1,4 @@
-//! Probes of an adapter as a picture: agreement with the general model over the last of them.
+//! Probes of an adapter as a picture: agreement with the general model over the newest ones.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub(super) struct Probe {
     pub(super) share: f64,
 }
 
-/// The share of agreement among the last `window` probes up to each one, oldest first.
+/// Returns the share of agreement among the last `window` probes up to each one, oldest first.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a page has at most a few hundred probes"
@@ -36,7 +36,7 @@ pub(super) fn shares(newest_first: &[Event], window: usize) -> Vec<Probe> {
     probes.collect()
 }
 
-/// Agreement over the probes, with the rate that is required.
+/// Draws the agreement over the probes, with the required rate.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a page has at most a few hundred probes"
