@@ -117,7 +117,7 @@ Examples:
     /// Show how this workspace stands, and what to do next.
     #[command(after_help = "Examples:\n  roleos status\n  roleos status --json")]
     Status,
-    /// Is everything installed, reachable and current?
+    /// Check the installation and suggest fixes.
     #[command(
         after_help = "Examples:\n  roleos doctor\n  roleos doctor --json\n\nExit code 1 when something is wrong."
     )]
@@ -128,24 +128,24 @@ Examples:
     /// Ask the conformance specialist about a call; the hook starts this.
     #[command(hide = true)]
     Consult(command::consult::Args),
-    /// Hold a call against the JSON Schema of its tool; the hook starts this.
+    /// Check a call against its tool's JSON Schema (hook only).
     #[command(hide = true)]
     Fits,
-    /// Roles people write: a catalog of versioned, translated prompts.
+    /// Check, write, import and export versioned, translated roles.
     #[command(subcommand)]
     Catalog(command::catalog::Command),
-    /// What would the gate say to this command, and why?
+    /// Explain what the gate answers to a command, and why.
     Explain(command::explain::Args),
-    /// Run any program under supervision: what it starts is judged when it begins.
+    /// Run a program and judge every program that it starts.
     Run(command::run::Args),
     /// Answer one event of a coding agent; agents call this.
     Hook(command::hook::Args),
-    /// What agents did here: every call and its verdict.
+    /// List, show and seal the recorded sessions of agents.
     #[command(subcommand)]
     Sessions(command::sessions::Command),
-    /// Decide again over recorded sessions: what would a changed policy change?
+    /// Replay recorded sessions against a changed policy.
     Rehearse(command::rehearse::Args),
-    /// What calls of tools must look like: is the file sound, does it flag good calls?
+    /// Check the tool contracts, and try them on recorded calls.
     #[command(subcommand)]
     Contracts(command::contracts::Command),
     /// Allow one refused act, exactly as it was, once.
@@ -154,7 +154,7 @@ Examples:
     Deny(command::approve::Deny),
     /// Take one refused act off the list.
     Dismiss(command::approve::Dismiss),
-    /// Let agents do a gated action: until when, how often, for what.
+    /// Allow agents a gated action, with limits.
     Grant(command::grant::Grant),
     /// Take a grant back.
     Revoke(command::grant::Revoke),
@@ -169,7 +169,7 @@ Examples:
     /// Show and update what models cost.
     #[command(subcommand)]
     Prices(command::prices::Command),
-    /// Confirm settings, grants, registry and keys that you did not make through `roleos`.
+    /// Confirm files that you changed without `roleos`.
     #[command(after_help = "\
 In an initialised workspace, a file that weakens the gate, runs a program or redirects traffic counts
 only when `roleos` wrote it for you, or after you confirmed exactly this content here. The command
@@ -178,47 +178,47 @@ shows what changed since the last confirmation and asks about each file.
 Example:
   roleos trust")]
     Trust,
-    /// Trained adapters that may play a role: who serves, who is halted, who is next.
+    /// Register, certify, promote and halt adapters.
     Specialist(command::specialist::Words),
-    /// One dispatch through the gate: the specialist where it may, the general model otherwise.
+    /// Send one input to the specialist or the general model.
     Dispatch(command::dispatch::Args),
-    /// Where would this input go, and why? Version by version.
+    /// Explain where an input would go, version by version.
     ExplainRoute(command::explain_route::Args),
-    /// What models declare of themselves.
+    /// Check and sign model manifests.
     #[command(subcommand)]
     Manifest(command::manifest::Command),
-    /// Fixed exams through the real backend, and what changed between two.
+    /// Run audit sets against a backend and compare results.
     #[command(subcommand)]
     Audit(command::audit::Command),
-    /// What became of every candidate: statistics, proof, export.
+    /// Inspect, verify and export the run log.
     #[command(subcommand)]
     Runs(command::runs::Command),
-    /// Say what an answer was worth; the selector learns from it.
+    /// Rate an answer; the selector learns from it.
     Feedback(command::feedback::Args),
-    /// What other programs are told: requests, results, winners, new models, metric changes.
+    /// Show the events of the selection protocol.
     Events(command::events::Args),
-    /// What a run is worth.
+    /// Show or change the scoring metric.
     #[command(subcommand)]
     Metric(command::metric::Command),
-    /// How likely a version's answer is acceptable: learned from the log.
+    /// Train, show and calibrate the candidate selector.
     #[command(subcommand)]
     Selector(command::selector::Command),
-    /// Evidence of single tasks: seal, check, look at, run again.
+    /// Seal, verify, replay and export evidence bundles.
     #[command(subcommand)]
     Witness(command::witness::Command),
-    /// What all the evidence adds up to: sixteen figures and four acceptance criteria.
+    /// Sum up the evidence: sixteen figures, four criteria.
     Scorecard(command::scorecard::Args),
-    /// What a solved task costs over time.
+    /// Show what a solved task costs over time.
     Curve(command::curve::Args),
     /// Run an agent over a suite and judge the result.
     Prove(command::prove::Args),
     /// Make, check and show suites of tasks.
     #[command(subcommand)]
     Suite(command::suite::Command),
-    /// The Merkle log over all bundles: is anything missing or changed?
+    /// Verify the Merkle log over all bundles; prove inclusion.
     #[command(subcommand)]
     Ledger(command::ledger::Command),
-    /// Move what routing knows between the files and a team's database.
+    /// Move routing state between files and a team's database.
     Migrate(command::migrate::Args),
     /// Send evidence to the archive of a team.
     Ship(command::ship::Args),
@@ -227,11 +227,11 @@ Example:
     Token(command::token::Command),
     /// Show the logs of the workspace as one stream, by time.
     Logs(command::logs::Args),
-    /// Remove what was kept long enough, or one task.
+    /// Remove expired logs, or one task.
     Prune(command::prune::Args),
-    /// Build the view of logs and bundles anew; nothing is lost by that.
+    /// Rebuild the search index (derived data; safe to run).
     Reindex,
-    /// Keys that sign bundles and checkpoints.
+    /// Make, list, rotate and export signing keys.
     #[command(subcommand)]
     Key(command::key::Command),
     /// Print a completion script for a shell.

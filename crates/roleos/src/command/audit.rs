@@ -59,7 +59,7 @@ pub struct RunArgs {
     /// Cases that are asked at the same time.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_JOBS, value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
-    /// Begin anew, also when a run was broken off.
+    /// Start over, also when a run was interrupted.
     #[arg(long)]
     fresh: bool,
 }

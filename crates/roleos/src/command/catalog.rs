@@ -29,7 +29,7 @@ use crate::{Context, Exit, Failure};
 /// Words of `catalog`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Is every declared role there, in every language, and as the lock has it?
+    /// Check that every role is there, in every language, as locked.
     Check(check::Args),
     /// Bundles, languages and roles, and how each role stands to the lock.
     List(list::Args),

@@ -17,7 +17,7 @@ use crate::{Context, Exit, Failure};
 pub enum Command {
     /// The sessions of this workspace, newest first.
     List(list::Args),
-    /// What happened in a session: one line a call, with its verdict.
+    /// Show a session: one line per call, with its verdict.
     Show(show::Args),
     /// Make signed bundles of sessions that are over.
     Seal(seal::Args),

@@ -60,7 +60,7 @@ enum Command {
     Register(register::Args),
     /// Raise a version's level as far as the evidence carries it; every condition with its numbers.
     Certify(certify::Certify),
-    /// What the log asks for: demotions, prunes, new specialists.
+    /// Show what the log proposes: demotions, prunes, new specialists.
     Review(certify::Review),
     /// Make a certified version active, or try it on a share. Undone by `rollback`.
     Promote(point::Promote),
@@ -76,7 +76,7 @@ enum Command {
     Set(point::Set),
     /// Send a role's dispatches to the general model until a person clears the halt.
     Halt(change::Halt),
-    /// Lift a halt; the probes are counted anew.
+    /// Lift a halt; probes are counted from zero again.
     ClearHalt(change::Clear),
     /// Write an example: a small adapter server, its manifest and its exam.
     Example(example::Args),

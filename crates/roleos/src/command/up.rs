@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long)]
     demo: bool,
     #[cfg(feature = "demo")]
-    /// Forget the demo that is there and begin anew.
+    /// Delete the demo's workspace and start over.
     #[arg(long, requires = "demo")]
     fresh: bool,
     #[cfg(feature = "demo")]

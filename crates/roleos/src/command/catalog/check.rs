@@ -38,7 +38,7 @@ pub struct Args {
     /// workspace, else the current directory].
     #[arg(value_name = "CATALOG")]
     catalog: Option<OsString>,
-    /// Check the catalog at AI_AGENT_ROLES_CATALOG_URL instead, as whoever installs from it would; it has no lock.
+    /// Check the catalog at AI_AGENT_ROLES_CATALOG_URL instead, as an installer sees it; it has no lock.
     #[arg(long, conflicts_with_all = ["catalog", "update_hashes", "repair_lock"])]
     remote: bool,
     /// Record the catalog as it is in the lock.

@@ -31,7 +31,7 @@ and no more protection than that; so a bundle that is not valid is run only with
 pub struct Args {
     #[command(flatten)]
     bundle: OneBundle,
-    /// Run what a bundle says although nobody vouches for it.
+    /// Run a bundle's command although no trusted key signed it.
     #[arg(long)]
     unverified: bool,
     /// Repository that has the base commit [default: the workspace].
