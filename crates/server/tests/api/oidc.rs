@@ -279,17 +279,19 @@ impl Browser {
     }
 
     /// Goes to the provider; returns the address of the way back.
-    async fn to_provider(&mut self, place: &Place, next: &str) -> String {
+    async fn ask_provider(&mut self, place: &Place, next: &str) -> String {
         let url = format!("http://{}/login/oidc?next={next}", place.address);
         let response = self.get(&url).await;
         assert_eq!(response.status(), StatusCode::SEE_OTHER);
         let to = location(&response);
-        let own = Browser::new().client.get(to).send().await.unwrap();
+        let own = Self::new().client.get(to).send().await.unwrap();
         location(&own)
     }
 
     async fn log_in(&mut self, place: &Place) -> (StatusCode, String) {
-        let back = self.to_provider(place, "%2Ftasks%3Foutcome%3Dfailed").await;
+        let back = self
+            .ask_provider(place, "%2Ftasks%3Foutcome%3Dfailed")
+            .await;
         page(self.get(&back).await).await
     }
 
@@ -496,7 +498,7 @@ async fn an_answer_counts_once_and_in_its_own_browser() {
     let (provider, place) = places().await;
     let callback = format!("http://{}/login/callback", place.address);
     let mut browser = Browser::new();
-    let back = browser.to_provider(&place, "%2F").await;
+    let back = browser.ask_provider(&place, "%2F").await;
     let state = browser.cookies["roleos_login"].clone();
 
     // Somebody else's browser, which never began it.
@@ -540,7 +542,7 @@ async fn an_answer_counts_once_and_in_its_own_browser() {
         ("code=never-given", "invalid_grant"),
     ] {
         let mut browser = Browser::new();
-        browser.to_provider(&place, "%2F").await;
+        browser.ask_provider(&place, "%2F").await;
         let state = &browser.cookies["roleos_login"];
         let url = format!("{callback}?state={state}&{answer}");
         let (status, said) = page(browser.get(&url).await).await;
@@ -563,7 +565,7 @@ async fn nobody_is_led_elsewhere() {
         "%2F%5Cevil.example",
     ] {
         let mut browser = Browser::new();
-        let back = browser.to_provider(&place, next).await;
+        let back = browser.ask_provider(&place, next).await;
         let (status, welcome) = page(browser.get(&back).await).await;
         assert_eq!(status, StatusCode::OK);
         assert!(
