@@ -110,6 +110,12 @@ impl Dialect {
         (self.reply)(event, &answer.harmless())
     }
 
+    /// Puts an answer in our own words into the agent's form. Nothing in it can be a secret or act on a terminal, and
+    /// looking for that costs a tenth of a call.
+    pub(crate) fn reply_with_own_words(&self, event: &Event, answer: &Answer) -> Reply {
+        (self.reply)(event, answer)
+    }
+
     /// Puts an answer into the agent's own form, together with a note for the model and the person where the call
     /// proceeds.
     #[must_use]

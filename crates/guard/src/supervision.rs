@@ -16,11 +16,11 @@ mod rule;
 mod ruled_out;
 mod withheld;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use supervise::{Command, End, Seal};
+use supervise::{Answer, Command, Connect, End, Exec, Judge, Seal, Summary};
 
 use crate::agents::Agent;
 use crate::hook::Bench;
@@ -100,7 +100,11 @@ pub fn run(
     let ledger = ledger::record::path_of(&bench.workspace.ledger_dir());
     let held = SealedFiles::hold(&bench.workspace, ledger);
     let mut refused = Vec::new();
-    let mut rule = Rule::new(bench, &command.environment);
+    let mut rule = Begun {
+        bench,
+        environment: &command.environment,
+        rule: None,
+    };
     let outcome = supervise::run(&command, &mut rule, &mut |bytes| {
         // A shell that may not start a program in one folder of its path tries the next.
         if let Some(refusal) = heard(bytes).filter(|refusal| refused.last() != Some(refusal)) {
@@ -128,6 +132,42 @@ pub fn run(
         },
         not_started: error,
     })
+}
+
+/// The rule, made in the supervisor's process while that of the command is set up.
+struct Begun<'a> {
+    bench: &'a Bench,
+    environment: &'a [(OsString, OsString)],
+    rule: Option<Rule<'a>>,
+}
+
+impl<'a> Begun<'a> {
+    fn rule(&mut self) -> &mut Rule<'a> {
+        self.rule
+            .get_or_insert_with(|| Rule::new(self.bench, self.environment))
+    }
+}
+
+impl Judge for Begun<'_> {
+    fn begin(&mut self, program: &OsStr) {
+        self.rule().begin(program);
+    }
+
+    fn exec(&mut self, exec: &Exec<'_>) -> Answer {
+        self.rule().exec(exec)
+    }
+
+    fn connect(&mut self, connect: &Connect<'_>) -> Answer {
+        self.rule().connect(connect)
+    }
+
+    fn unreadable(&mut self, process: u32) -> Vec<u8> {
+        self.rule().unreadable(process)
+    }
+
+    fn ended(&mut self, summary: &Summary) {
+        self.rule().ended(summary);
+    }
 }
 
 /// The files that a supervised command should not change.
