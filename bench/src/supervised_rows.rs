@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::hook_rows::copied;
 use crate::measure::Figure;
 use crate::row::{Goal, Row};
 
@@ -143,21 +144,20 @@ impl Desk {
             fs::create_dir_all(file.parent().unwrap_or(place)).expect("room");
             fs::write(file, text).expect("room");
         }
-        let empty = place.join("empty");
-        let built = Command::new("rustc")
+        let built = place.join("work/empty");
+        let done = Command::new("rustc")
             .args(["-C", "opt-level=3", "-o"])
-            .args([&empty, &place.join("empty.rs")])
+            .args([&built, &place.join("empty.rs")])
             .status();
-        assert!(built.expect("rustc").success());
-        // Like in an installation: a copied file. The linker leaves one in many small pieces in the page cache, which
-        // takes longer to map.
-        let hook = place.join("roleos-hook");
-        fs::copy(beside.with_file_name("roleos-hook"), &hook).expect("room");
+        assert!(done.expect("rustc").success());
+        let empty = copied(&built, place);
+        let hook = copied(&beside.with_file_name("roleos-hook"), place);
+        let roleos = copied(&beside, place);
         let watch = place.join("roleos-watch");
         symlink(&hook, &watch).expect("room");
         Self {
             folder,
-            roleos: beside,
+            roleos,
             watch,
             empty,
         }

@@ -12,6 +12,8 @@ use std::time::Duration;
 #[cfg(any(test, feature = "reference"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use crate::environment::Environment;
 use crate::files;
@@ -251,18 +253,13 @@ impl Config {
     /// # Errors
     /// The text is not TOML, or contains an unknown key or a value out of range.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        let bad = |key, error: &toml::de::Error| ConfigError::Setting {
+        toml::from_str(text).map_err(|error| ConfigError::Setting {
             place: Place {
                 path: path.to_owned(),
-                line: line_of(text, error),
-                key,
+                line: line_of(text, &error),
+                key: key_of(text, &error),
             },
             message: error.message().replace('\n', ", "),
-        };
-        let document = toml::Deserializer::parse(text).map_err(|error| bad(None, &error))?;
-        serde_path_to_error::deserialize(document).map_err(|error| {
-            let key = error.path().to_string();
-            bad((key != ".").then_some(key), error.inner())
         })
     }
 }
@@ -333,7 +330,34 @@ fn line_of(text: &str, error: &toml::de::Error) -> Option<usize> {
     Some(before.matches('\n').count() + 1)
 }
 
-/// Reads a regular file; a pipe or a device would block or never end.
+/// Returns the key at which an error lies, with its sections; `None` when the text is not TOML.
+fn key_of(text: &str, error: &toml::de::Error) -> Option<String> {
+    let at = error.span()?.start;
+    let document = DeTable::parse(text).ok()?;
+    key_in(document.get_ref(), at, "")
+}
+
+fn key_in(table: &DeTable<'_>, at: usize, above: &str) -> Option<String> {
+    table.iter().find_map(|(name, value)| {
+        let key = format!("{above}{}", name.get_ref());
+        let is_name = name.span().contains(&at);
+        key_at(value, at, &key).or_else(|| is_name.then_some(key))
+    })
+}
+
+fn key_at(value: &Spanned<DeValue<'_>>, at: usize, key: &str) -> Option<String> {
+    let below = match value.get_ref() {
+        DeValue::Table(table) => key_in(table, at, &format!("{key}.")),
+        DeValue::Array(values) => {
+            let mut values = values.iter().enumerate();
+            values.find_map(|(index, value)| key_at(value, at, &format!("{key}[{index}]")))
+        }
+        _ => None,
+    };
+    below.or_else(|| value.span().contains(&at).then(|| key.to_owned()))
+}
+
+/// A pipe or a device would block or never end, so only a regular file is opened.
 fn read_text(path: &Path) -> io::Result<String> {
     let file = files::open(path)?;
     let facts = file.metadata()?;

@@ -132,7 +132,9 @@ impl SecondCopy {
         let below = self.path(folder).into_iter();
         let below = below.flat_map(|folder| WalkDir::new(folder).into_iter().flatten());
         let below = below.filter(|entry| entry.file_type().is_file());
-        let paths = vital.iter().cloned().chain(below.map(DirEntry::into_path));
+        let below = below.map(DirEntry::into_path);
+        let below = below.filter(|path| !vital.contains(path));
+        let paths = vital.iter().cloned().chain(below);
         let files =
             paths.filter_map(|path| Some((path.clone(), files::read(&path, MAX_HELD).ok()?)));
         HeldCopies {

@@ -106,7 +106,14 @@ impl Dialect {
         (self.reply)(event, &answer.harmless())
     }
 
-    /// Formats an answer for the agent, with a note for the model and the person if the call proceeds.
+    /// Puts an answer in our own words into the agent's form. Nothing in it can be a secret or act on a terminal, and
+    /// looking for that costs a tenth of a call.
+    pub(crate) fn reply_with_own_words(&self, event: &Event, answer: &Answer) -> Reply {
+        (self.reply)(event, answer)
+    }
+
+    /// Puts an answer into the agent's own form, together with a note for the model and the person where the call
+    /// proceeds.
     #[must_use]
     pub fn reply_with(&self, event: &Event, answer: &Answer, note: Option<&str>) -> Reply {
         let Some(note) = note else {

@@ -28,6 +28,7 @@ mod words;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -223,23 +224,29 @@ pub fn prove(event: &[u8], root: Option<&Path>, environment: &Environment) {
 /// Returns the answer if there can be no decision: a refusal if the gate is on, or may be.
 #[must_use]
 pub fn failed(agent: Agent, why: &str, progress: &Progress) -> Reply {
-    failure(agent, why, progress.blocks())
+    let answer = match progress.blocks() {
+        true => Answer::Block(words::failure(why)),
+        false => Answer::Proceed,
+    };
+    agent.dialect().reply(&any_call(), &answer)
 }
 
-/// Returns the answer to a call that cannot be decided.
+/// Returns the answers to a call that is not judged in time: the refusal, and the one that lets it run. They are made
+/// ahead for every call.
 #[must_use]
-pub fn failure(agent: Agent, why: &str, blocks: bool) -> Reply {
-    let event = Event {
+pub fn late(agent: Agent, deadline: Duration) -> [Reply; 2] {
+    let why = format!("it took longer than {} ms", deadline.as_millis());
+    let answers = [Answer::Block(words::failure(&why)), Answer::Proceed];
+    answers.map(|answer| agent.dialect().reply_with_own_words(&any_call(), &answer))
+}
+
+/// Returns an event for an answer to a call that is not known.
+fn any_call() -> Event {
+    Event {
         kind: Kind::BeforeTool,
         name: "PreToolUse".to_owned(),
         ..Event::default()
-    };
-    let answer = if blocks {
-        Answer::Block(words::failure(why))
-    } else {
-        Answer::Proceed
-    };
-    agent.dialect().reply(&event, &answer)
+    }
 }
 
 fn parse(request: &Request<'_>) -> Result<Event, String> {
@@ -260,4 +267,22 @@ fn parse(request: &Request<'_>) -> Result<Event, String> {
         .map_err(|error| format!("the event on standard input is no JSON: {error}"))?;
     let read = request.agent.dialect().read(&value, request.named);
     read.map_err(|error| format!("the event on standard input cannot be used: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_refusal_is_what_a_failure_for_this_reason_says() {
+        for agent in Agent::ALL {
+            let [refusal, pass] = late(agent, Duration::from_millis(4000));
+            let progress = Progress::default();
+            let failed = |progress| failed(agent, "it took longer than 4000 ms", progress);
+            assert_eq!(refusal, failed(&progress), "{agent:?}");
+            progress.closed.store(false, Ordering::SeqCst);
+            assert_eq!(pass, failed(&progress), "{agent:?}");
+            assert_ne!(refusal, pass, "{agent:?}");
+        }
+    }
 }

@@ -18,11 +18,11 @@ mod rule;
 mod ruled_out;
 mod withheld;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use supervise::{Command, End, Seal};
+use supervise::{Answer, Command, Connect, End, Exec, Judge, Seal, Summary};
 
 use crate::agents::Agent;
 use crate::hook::Bench;
@@ -102,7 +102,11 @@ pub fn run(
     let ledger = ledger::record::path_of(&bench.workspace.ledger_dir());
     let held = SealedFiles::hold(&bench.workspace, ledger);
     let mut refused = Vec::new();
-    let mut rule = Rule::new(bench, &command.environment);
+    let mut rule = Begun {
+        bench,
+        environment: &command.environment,
+        rule: None,
+    };
     let outcome = supervise::run(&command, &mut rule, &mut |bytes| {
         // A shell that may not start a program in one folder of `PATH` tries the next.
         if let Some(refusal) = heard(bytes).filter(|refusal| refused.last() != Some(refusal)) {
@@ -132,7 +136,43 @@ pub fn run(
     })
 }
 
-/// Returns the files that a supervised command should not change.
+/// The rule, made in the supervisor's process while that of the command is set up.
+struct Begun<'a> {
+    bench: &'a Bench,
+    environment: &'a [(OsString, OsString)],
+    rule: Option<Rule<'a>>,
+}
+
+impl<'a> Begun<'a> {
+    fn rule(&mut self) -> &mut Rule<'a> {
+        self.rule
+            .get_or_insert_with(|| Rule::new(self.bench, self.environment))
+    }
+}
+
+impl Judge for Begun<'_> {
+    fn begin(&mut self, program: &OsStr) {
+        self.rule().begin(program);
+    }
+
+    fn exec(&mut self, exec: &Exec<'_>) -> Answer {
+        self.rule().exec(exec)
+    }
+
+    fn connect(&mut self, connect: &Connect<'_>) -> Answer {
+        self.rule().connect(connect)
+    }
+
+    fn unreadable(&mut self, process: u32) -> Vec<u8> {
+        self.rule().unreadable(process)
+    }
+
+    fn ended(&mut self, summary: &Summary) {
+        self.rule().ended(summary);
+    }
+}
+
+/// The files that a supervised command should not change.
 fn protected(bench: &Bench) -> Vec<PathBuf> {
     let root = bench.workspace.root();
     let settings = Agent::ALL.map(|agent| root.join(registration::file(agent)));

@@ -194,13 +194,15 @@ fn watched(asked: &Asked, version: &str, progress: &Arc<Progress>) -> Reply {
     files::wait_at_most(deadline.checked_sub(LOCK_MARGIN).unwrap_or(deadline));
     let end = Instant::now() + deadline;
     let last_words = listen_to_panics();
-    let why = format!("it took longer than {} ms", deadline.as_millis());
-    let late = LATE.get_or_init(|| Late {
-        progress: Arc::clone(progress),
-        is_spoken: AtomicBool::new(false),
-        has_grace: AtomicBool::new(false),
-        refusal: hook::failure(agent, &why, true),
-        pass: hook::failure(agent, &why, false),
+    let late = LATE.get_or_init(|| {
+        let [refusal, pass] = hook::late(agent, deadline);
+        Late {
+            progress: Arc::clone(progress),
+            is_spoken: AtomicBool::new(false),
+            has_grace: AtomicBool::new(false),
+            refusal,
+            pass,
+        }
     });
     if let Err(error) = set_alarm(deadline, interrupt) {
         let why = format!("no timer can be set: {error}");

@@ -2,12 +2,13 @@
 
 #[cfg(any(test, feature = "reference"))]
 use schemars::JsonSchema;
+use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 use witness::key::PublicKey;
 
 /// An Ed25519 public key, written as 64 hexadecimal digits.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
 pub struct TrustedKey(PublicKey);
 
 impl TrustedKey {
@@ -17,16 +18,31 @@ impl TrustedKey {
     }
 }
 
-impl TryFrom<String> for TrustedKey {
-    type Error = String;
+/// Refuses a key at its own place in a list; a conversion after the string was read would be refused with the list.
+impl<'de> Deserialize<'de> for TrustedKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Text)
+    }
+}
 
-    fn try_from(text: String) -> Result<Self, String> {
+struct Text;
+
+impl Visitor<'_> for Text {
+    type Value = TrustedKey;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<TrustedKey, E> {
         let mut bytes = [0; 32];
-        let key = hex::decode_to_slice(&text, &mut bytes)
+        let key = hex::decode_to_slice(text, &mut bytes)
             .ok()
             .and_then(|()| PublicKey::parse(&bytes));
-        key.map(Self).ok_or_else(|| {
-            format!("`{text}` is not an Ed25519 public key of 64 hexadecimal digits")
+        key.map(TrustedKey).ok_or_else(|| {
+            E::custom(format!(
+                "`{text}` is not an Ed25519 public key of 64 hexadecimal digits"
+            ))
         })
     }
 }
