@@ -6,6 +6,10 @@
     clippy::indexing_slicing,
     reason = "a test that cannot go on says so by panicking"
 )]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "`cargo xtask test` names the interpreter in a variable"
+)]
 
 mod scratch;
 mod tricks;
