@@ -49,6 +49,9 @@ struct Arguments {
     /// Only the part in the box of `roleos prove`.
     #[arg(long)]
     prove: bool,
+    /// Suite of which each agent solves one task in that box, in place of a made one.
+    #[arg(long, value_name = "DIR")]
+    suite: Option<PathBuf>,
     /// Only these agents; `load` is a minute of load on the gateway instead.
     #[arg(value_name = "AGENT", value_parser = ["claude", "codex", MINI, LOAD])]
     only: Vec<String>,
@@ -146,7 +149,8 @@ fn proved(arguments: &Arguments, agent: &str) -> Result<()> {
         _ => arguments.programs.ancestors().nth(2),
     };
     let place = Arc::new(Place::new(&arguments.roleos)?);
-    proved::check(&place, agent, folder.unwrap_or(Path::new(".")))
+    let folder = folder.unwrap_or(Path::new("."));
+    proved::check(&place, agent, folder, arguments.suite.as_deref())
 }
 
 /// Adds the hook's journal to a failure.

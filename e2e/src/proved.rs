@@ -1,7 +1,8 @@
 //! The real agents as subjects of `roleos prove`: in the sandbox, under supervision, with the model and the hook
 //! behind sockets. Each solves a task, has a push refused, and leaves a bundle with both.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -62,9 +63,51 @@ fn suite(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Runs the agent over the suite against a scripted model; `folder` contains its programs.
-pub(crate) fn check(place: &Arc<Place>, agent: &str, folder: &Path) -> Result<()> {
-    suite(place)?;
+/// One task, and the command that solves it.
+struct Task {
+    suite: PathBuf,
+    id: String,
+    mend: String,
+}
+
+/// Takes the first task of a suite, or of a made one. The model says the reference.
+fn task(place: &Place, given: Option<&Path>) -> Result<Task> {
+    let folder = match given {
+        Some(folder) => std::path::absolute(folder),
+        None => suite(place).map(|()| Ok(place.path("suite")))?,
+    };
+    let folder = folder.map_err(|error| Failure::of("cannot find the suite", error))?;
+    let entries = fs::read_dir(folder.join("tasks"))
+        .map_err(|error| Failure::of("cannot read the suite", error))?;
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let id = names
+        .min()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let mend = match given {
+        None => MEND.to_owned(),
+        Some(_) => {
+            let patch = fs::read_to_string(folder.join("tasks").join(&id).join("reference.patch"))
+                .map_err(|error| Failure::of(format!("cannot read the fix of `{id}`"), error))?;
+            format!("git apply <<'END-OF-PATCH'\n{patch}END-OF-PATCH")
+        }
+    };
+    Ok(Task {
+        suite: folder,
+        id,
+        mend,
+    })
+}
+
+/// Runs the agent over one task against a scripted model; `folder` holds its programs, `given` is a suite.
+pub(crate) fn check(
+    place: &Arc<Place>,
+    agent: &str,
+    folder: &Path,
+    given: Option<&Path>,
+) -> Result<()> {
+    let task = task(place, given)?;
     let call = |command: &str| match agent {
         "claude" => (
             "Bash",
@@ -73,7 +116,7 @@ pub(crate) fn check(place: &Arc<Place>, agent: &str, folder: &Path) -> Result<()
         "codex" => ("exec_command", json!({ "cmd": command })),
         _ => ("bash", json!({ "command": command })),
     };
-    let mut steps = vec!["ls", PUSH, MEND];
+    let mut steps = vec!["ls", PUSH, &task.mend];
     if agent == "mini" {
         steps.push(END);
     }
@@ -104,11 +147,14 @@ pub(crate) fn check(place: &Arc<Place>, agent: &str, folder: &Path) -> Result<()
     );
     place::make(&place.repository().join(".role-os"))?;
     place::put(&place.repository().join(".role-os/config.toml"), &config)?;
-    let suite = place.path("suite");
     let mut command = place.command(&place.roleos);
+    // The environment of a suite was made for the person who runs this.
+    if let Some(home) = std::env::home_dir().filter(|_| given.is_some()) {
+        command.env("XDG_CACHE_HOME", home.join(".cache"));
+    }
     command
-        .args(["prove", "--json"])
-        .arg(&suite)
+        .args(["prove", "--json", "--only", &task.id])
+        .arg(&task.suite)
         .args(["--agent", agent, "--model", "scripted", "--agent-dir"])
         .arg(folder);
     let output = command
@@ -128,11 +174,12 @@ pub(crate) fn check(place: &Arc<Place>, agent: &str, folder: &Path) -> Result<()
         )
     })?;
     let trial = trial(place, &report)?;
-    let evidence = place.roleos(&["witness", "list", "--json"])?;
-    hold(agent, &report, &trial, &evidence)
+    hold(agent, &report, &trial)
+        .and_then(|()| hold_bundle(place, agent))
         .map_err(|failure| Failure::new(format!("{failure}\n{}", shown())))?;
     println!(
-        "{agent}: solved a task in the box, its push was refused, tokens and cost were metered"
+        "{agent}: solved `{}` in the box, its push was refused, tokens and cost were metered, the bundle says so",
+        task.id
     );
     Ok(())
 }
@@ -156,8 +203,32 @@ fn trial(place: &Place, report: &Value) -> Result<Value> {
         .map_err(|error| Failure::of("`roleos prove show` printed no JSON", error))
 }
 
-/// Compares the report, the trial and the list of bundles with the expected events.
-fn hold(agent: &str, report: &Value, trial: &Value, evidence: &str) -> Result<()> {
+/// Holds the only bundle against what must have happened: the refused push stands in it.
+fn hold_bundle(place: &Place, agent: &str) -> Result<()> {
+    let read = |words: &[&str]| -> Result<Value> {
+        serde_json::from_str(&place.roleos(words)?)
+            .map_err(|error| Failure::of(format!("{words:?} printed no JSON"), error))
+    };
+    let listed = read(&["witness", "list", "--json"])?;
+    let [bundle] = listed.as_array().map_or(&[][..], Vec::as_slice) else {
+        return Err(Failure::new(format!(
+            "not one bundle was sealed:\n{listed:#}"
+        )));
+    };
+    let id = bundle.get("task_id").and_then(Value::as_str);
+    let shown = read(&["witness", "show", id.unwrap_or_default(), "--json"])?.to_string();
+    // Without a hook the supervisor refuses, and the program stands in the trace.
+    let is_told = shown.contains("git:push") && (agent == "mini" || shown.contains("denied_calls"));
+    match is_told {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "the refused push is not in the bundle:\n{shown}"
+        ))),
+    }
+}
+
+/// Holds the report and the trial against what must have happened.
+fn hold(agent: &str, report: &Value, trial: &Value) -> Result<()> {
     let expect = |what: &str, holds: bool| match holds {
         true => Ok(()),
         false => Err(Failure::new(format!("{what}:\n{report:#}\n{trial:#}"))),
@@ -187,9 +258,5 @@ fn hold(agent: &str, report: &Value, trial: &Value, evidence: &str) -> Result<()
         "the hook's denial is not in the record",
         denied == (agent != "mini"),
     )?;
-    let listed: Value = serde_json::from_str(evidence)
-        .map_err(|error| Failure::of("`roleos witness list` printed no JSON", error))?;
-    let bundles = listed.as_array().map_or(0, Vec::len);
-    expect("not one bundle was sealed", bundles == 1)?;
     Ok(())
 }

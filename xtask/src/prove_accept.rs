@@ -4,6 +4,9 @@
 //! directory of the clones is an argument or a variable; without it nothing runs. `xtask/own-suite.json` is a small
 //! one from this repository's own history, for machines without clones; a shallow clone skips it.
 
+mod kills;
+mod leaks;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,12 +47,44 @@ pub(crate) struct Args {
     /// Mine everything a second time and compare the bytes.
     #[arg(long)]
     twice: bool,
+    /// Folder of the programs to run [default: they are built, optimised, because their processor time is shown].
+    #[arg(long, value_name = "DIR")]
+    programs: Option<PathBuf>,
+    /// Only this step, over the suite that an earlier run left in the work folder.
+    #[arg(long, value_enum)]
+    step: Option<Step>,
     /// Run the small suite of this repository's own history instead; it needs no clones.
     #[arg(long, conflicts_with = "clones")]
     own: bool,
 }
 
-/// Builds, mines and runs the suite.
+/// A part that needs nothing but the suite.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Step {
+    /// The built-in agents.
+    Agents,
+    /// An agent that looks for the fix.
+    Leaks,
+    /// A run that is killed.
+    Kills,
+    /// References that are missing.
+    Withheld,
+}
+
+impl Step {
+    const ALL: [Self; 4] = [Self::Agents, Self::Leaks, Self::Kills, Self::Withheld];
+
+    fn run(self, accept: &Accept) -> Result<()> {
+        match self {
+            Self::Agents => accept.agents(true),
+            Self::Leaks => leaks::check(accept),
+            Self::Kills => kills::check(accept),
+            Self::Withheld => accept.withheld(),
+        }
+    }
+}
+
+/// Builds, mines and runs.
 pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
     let work = args.work.clone();
     let work = work.unwrap_or_else(|| project.target().join("prove-accept"));
@@ -58,11 +93,23 @@ pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
     }
     #[expect(clippy::disallowed_methods, reason = "a chore reads its own variable")]
     let named = std::env::var_os("ROLEOS_PROVE_REPOS").map(PathBuf::from);
-    let Some(clones) = args.clones.clone().or(named) else {
+    let clones = args.clones.clone().or(named);
+    if clones.is_none() && args.step.is_none() {
         headline("skipped: no clones; name their folder in `ROLEOS_PROVE_REPOS` or as an argument");
         return Ok(());
+    }
+    let built = match &args.programs {
+        Some(built) => built.clone(),
+        None => {
+            shell::run(&mut project.cargo(&["build", "--release", "--locked", "-p", "roleos"]))?;
+            project.target().join("release")
+        }
     };
-    let accept = Accept::new(project, work)?;
+    if let Some(step) = args.step {
+        return step.run(&Accept::over(work, &built)?);
+    }
+    let accept = Accept::new(work, &built)?;
+    let clones = clones.unwrap_or_default();
     let repositories = read(project, "xtask/prove-suite.json")?;
     let mine = |below: &str| {
         let each = |repository: &Repository| {
@@ -78,8 +125,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Result<()> {
         }
     }
     accept.merge(&repositories)?;
-    accept.agents(true)?;
-    accept.withheld()
+    Step::ALL.iter().try_for_each(|step| step.run(&accept))
 }
 
 /// Mines and runs the suite of this repository's own history.
@@ -97,7 +143,8 @@ fn own(project: &Project, work: PathBuf) -> Result<()> {
             return Ok(());
         }
     }
-    let accept = Accept::new(project, work)?;
+    shell::run(&mut project.cargo(&["build", "--locked", "-p", "roleos"]))?;
+    let accept = Accept::new(work, &project.target().join("debug"))?;
     for repository in &repositories {
         accept.mine(project.root(), repository, "")?;
     }
@@ -127,14 +174,16 @@ struct Accept {
 }
 
 impl Accept {
-    /// Builds the programs and begins with an empty directory.
-    fn new(project: &Project, work: PathBuf) -> Result<Self> {
-        // Optimised, because the processor time of the harness is compared with a limit.
-        shell::run(&mut project.cargo(&["build", "--release", "--locked", "-p", "roleos"]))?;
+    /// Takes the programs and begins with an empty folder.
+    fn new(work: PathBuf, built: &Path) -> Result<Self> {
         fs::remove_dir_all(&work).ok();
-        let built = project.target().join("release");
+        Self::over(work, built)
+    }
+
+    /// Takes the programs and goes on with what is in the folder.
+    fn over(work: PathBuf, built: &Path) -> Result<Self> {
         Ok(Self {
-            roleos: copy_programs(&built, &work.join("bin"))?,
+            roleos: copy_programs(built, &work.join("bin"))?,
             work,
         })
     }
@@ -142,19 +191,41 @@ impl Accept {
     /// Runs an agent over the suite and prints its resources. The sandboxes wait for their commands, so their time is
     /// not that of the harness.
     fn prove(&self, agent: &str) -> Result<(Value, bool)> {
-        headline(agent);
+        let name = agent.lines().next().unwrap_or_default();
+        headline(name);
         let (started, before) = (Instant::now(), processor_ms());
         let answer = self.roleos(&["prove", "suite", "--agent", agent, "--jobs", "2"])?;
         let count = |name: &str| answer.0.get(name).and_then(Value::as_u64).unwrap_or(0);
         let spent = processor_ms().saturating_sub(before) / count("trials").max(1);
+        let seconds = started.elapsed().as_secs_f64();
+        let busy = 100.0 * self.busy_seconds(&answer.0) / (2.0 * seconds);
         eprintln!(
-            "{agent}: {} of {} solved in {:.0} s; harness {spent} ms of processor per task, at most {} MiB per slot",
+            "{name}: {} of {} solved in {seconds:.0} s; harness {spent} ms of processor per task, two slots busy {busy:.0} % of the time, at most {} MiB each",
             count("solved"),
             count("tasks"),
-            started.elapsed().as_secs_f64(),
             count("disk_bytes") >> 20
         );
         Ok(answer)
+    }
+
+    /// Seconds that the trials of a run took together.
+    fn busy_seconds(&self, report: &Value) -> f64 {
+        let run = report.pointer("/run/run").and_then(Value::as_str);
+        let trials = self
+            .work
+            .join(".role-os/prove")
+            .join(run.unwrap_or_default());
+        let entries = fs::read_dir(trials.join("trials")).into_iter().flatten();
+        let record = |folder: PathBuf| -> Option<Value> {
+            serde_json::from_slice(&fs::read(folder.join("result.json")).ok()?).ok()
+        };
+        let records = entries.flatten().filter_map(|entry| record(entry.path()));
+        let parts = ["/agent/took_ms", "/test_ms", "/overhead_ms"];
+        let took = records.map(|record| {
+            let part = |name: &&str| record.pointer(name).and_then(Value::as_f64);
+            parts.iter().filter_map(part).sum::<f64>()
+        });
+        took.sum::<f64>() / 1000.0
     }
 
     /// Compares the two minings of a repository byte by byte.
@@ -277,14 +348,19 @@ impl Accept {
             &true.into(),
         )?;
         let bundles = self.roleos(&["witness", "list"])?.0;
-        for bundle in bundles.as_array().into_iter().flatten().take(AGAIN) {
-            let id = bundle
-                .get("task_id")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
+        let ids = bundles.as_array().into_iter().flatten();
+        let ids = ids.filter_map(|bundle| bundle.get("task_id").and_then(Value::as_str));
+        // An id is a hash over run and task, so their order is that of a draw.
+        let mut drawn: Vec<&str> = ids.collect();
+        drawn.sort_unstable();
+        for id in drawn.iter().take(AGAIN) {
             let (again, _) = self.roleos(&["witness", "rerun", id])?;
             expect(id, again.get("same"), &true.into())?;
         }
+        eprintln!(
+            "{} bundles, drawn at random, were graded again and agree",
+            drawn.len().min(AGAIN)
+        );
         let (null, _) = self.prove("null")?;
         expect("null", null.get("solved"), &0.into())?;
         let (rogue, _) = self.prove("rogue")?;

@@ -174,6 +174,16 @@ impl Git {
         })
     }
 
+    /// Returns git on the same repository with its files at `top`, an absolute path. Nothing is read again.
+    #[must_use]
+    pub fn with_top(&self, top: &Path) -> Self {
+        let git = Self {
+            directory: top.to_owned(),
+            ..self.clone()
+        };
+        git.with("GIT_WORK_TREE", top)
+    }
+
     /// Sets a variable, such as another index.
     pub fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.variables.push((name, value.into()));
@@ -226,8 +236,23 @@ impl Git {
         paths: &[&str],
         limit: usize,
     ) -> Result<Printed, GitError> {
+        self.print_patch("diff-tree", &[from, to, "--"], paths, limit)
+    }
+
+    /// Returns the first `limit` bytes of the patch from a tree to the index, in the same form.
+    pub fn patch_to_index(&self, from: &str, limit: usize) -> Result<Printed, GitError> {
+        self.print_patch("diff-index", &["--cached", from, "--"], &[], limit)
+    }
+
+    fn print_patch(
+        &self,
+        command: &str,
+        trees: &[&str],
+        paths: &[&str],
+        limit: usize,
+    ) -> Result<Printed, GitError> {
         let form = [
-            "diff-tree",
+            command,
             "-r",
             "-p",
             "--binary",
@@ -239,8 +264,7 @@ impl Git {
             "--src-prefix=a/",
             "--dst-prefix=b/",
         ];
-        let trees = [from, to, "--"];
-        let arguments = form.iter().chain(&trees).chain(paths);
+        let arguments = form.iter().chain(trees).chain(paths);
         self.run_up_to(arguments, &[], limit)
     }
 

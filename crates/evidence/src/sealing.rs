@@ -27,6 +27,8 @@ mod layout;
 
 mod lfs;
 
+mod metadata;
+
 pub mod rollback;
 
 pub mod snapshot;

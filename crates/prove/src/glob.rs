@@ -214,15 +214,22 @@ pub fn is_guarded(path: &str, command: &str) -> bool {
     any(GUARDED, path) || names_it("Makefile") || names_it("justfile")
 }
 
-/// Returns `true` if the part of a shared settings file that affects the execution of tests differs between both
-/// versions.
+/// Files that hold settings of test runners beside others.
+const WITH_SETTINGS: [&str; 4] = ["pyproject.toml", "Cargo.toml", "setup.cfg", "package.json"];
+
+/// Returns `true` if the part of a shared settings file that decides how tests run is not the same in both versions.
 #[must_use]
-pub fn changes_test_settings(path: &str, before: &[u8], after: &[u8]) -> bool {
+pub fn changes_test_settings(
+    path: &str,
+    before: impl FnOnce() -> Vec<u8>,
+    after: impl FnOnce() -> Vec<u8>,
+) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let (before, after) = (
-        String::from_utf8_lossy(before),
-        String::from_utf8_lossy(after),
-    );
+    if !WITH_SETTINGS.contains(&name) {
+        return false;
+    }
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let (before, after) = (text(before()), text(after()));
     let tables = |keys: &[&[&str]]| {
         let of = |text: &str| {
             let table: Option<toml::Table> = toml::from_str(text).ok();
@@ -359,7 +366,7 @@ mod tests {
             ),
             ("src/a.py", "1", "2", false),
         ] {
-            let found = changes_test_settings(path, before.as_bytes(), after.as_bytes());
+            let found = changes_test_settings(path, || before.into(), || after.into());
             assert_eq!(found, expected, "{path} {after}");
         }
     }

@@ -82,13 +82,7 @@ pub fn run_tests(
         .trees
         .write_files(&task.base_tree, &tree)
         .map_err(|_| Cause::NeedsCommit)?;
-    for patch in patches {
-        bench
-            .trees
-            .apply(patch, &tree)
-            .map_err(|_| Cause::NoApply)?;
-    }
-    put_tests(bench, task, test_patch, &tree)?;
+    apply_all(bench, task, patches, test_patch, &tree)?;
     let planted = suffix.and_then(|suffix| canary::plant(task, suffix));
     let mut files = task.test.files.clone();
     if let Some(planted) = &planted {
@@ -107,7 +101,51 @@ pub fn run_tests(
     ))
 }
 
-/// Writes the test files of the fix into a tree: those that the test patch touches get the content of base and patch.
+/// Applies the patches, and puts the test files of the fix in place.
+fn apply_all(
+    bench: &Bench<'_>,
+    task: &Task,
+    patches: &[&[u8]],
+    test_patch: &[u8],
+    tree: &Path,
+) -> Result<(), Cause> {
+    // Patches that have no file in common with the tests need one call of git; it changes nothing when it fails.
+    if are_apart(patches, test_patch) {
+        let mut all = patches.to_vec();
+        all.push(test_patch);
+        if bench.trees.apply(&all.join(&b'\n'), tree).is_ok() {
+            return Ok(());
+        }
+    }
+    for patch in patches {
+        bench.trees.apply(patch, tree).map_err(|_| Cause::NoApply)?;
+    }
+    put_tests(bench, task, test_patch, tree)
+}
+
+/// Returns `true` if no patch touches a file of the test patch, or one above or below it.
+fn are_apart(patches: &[&[u8]], test_patch: &[u8]) -> bool {
+    let paths = |patch: &[u8]| -> Option<Vec<PathBuf>> {
+        let files = patch::files(patch).ok()?.into_iter();
+        Some(files.map(|file| PathBuf::from(file.path)).collect())
+    };
+    let (Some(tests), Some(others)) = (
+        paths(test_patch),
+        patches
+            .iter()
+            .map(|patch| paths(patch))
+            .collect::<Option<Vec<_>>>(),
+    ) else {
+        return false;
+    };
+    let meets = |one: &PathBuf| {
+        let both = |test: &PathBuf| test.starts_with(one) || one.starts_with(test);
+        tests.iter().any(both)
+    };
+    !others.iter().flatten().any(meets)
+}
+
+/// Puts the test files of the fix into a tree: those that the test patch touches are made what base and patch give.
 fn put_tests(bench: &Bench<'_>, task: &Task, test_patch: &[u8], tree: &Path) -> Result<(), Cause> {
     let touched = patch::files(test_patch).map_err(|_| Cause::Harness)?;
     for file in &touched {
@@ -327,7 +365,7 @@ pub fn counted_part(
         let before = || repo.file(&task.base_tree, path).unwrap_or_default();
         let is_guarded = glob::is_guarded(path, &task.test.command)
             || glob::any(&task.guarded, path)
-            || glob::changes_test_settings(path, &before(), &after());
+            || glob::changes_test_settings(path, before, after);
         !is_guarded
     })
 }

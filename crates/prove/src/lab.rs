@@ -1,6 +1,6 @@
 //! Shared resources of a suite's tasks: repositories, their trees, environments, toolchains and folders.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::boxes::Toolchains;
@@ -11,10 +11,18 @@ use crate::repo::Repo;
 use crate::suite::{Member, Suite};
 use crate::tree::Trees;
 
+/// A repository, and the base trees of the suite that it has.
+#[derive(Debug)]
+struct Source {
+    repo: Repo,
+    trees: Trees,
+    bases: BTreeSet<String>,
+}
+
 /// Repositories and environments of a suite.
 #[derive(Debug)]
 pub struct Lab {
-    sources: BTreeMap<PathBuf, (Repo, Trees)>,
+    sources: BTreeMap<PathBuf, Source>,
     envs: Environments,
     repositories: Option<PathBuf>,
 }
@@ -35,22 +43,23 @@ impl Lab {
         work: &Path,
         tools: Toolchains,
     ) -> Self {
-        let mut sources = BTreeMap::new();
+        let mut wanted: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
         for member in &suite.members {
             let folder = suite.source(&member.task, repositories);
-            if sources.contains_key(&folder) {
-                continue;
-            }
-            let opened = Repo::open(&folder).and_then(|repo| {
-                let trees = Trees::open(&repo, cache, work)?;
-                Ok((repo, trees))
-            });
-            if let Ok(opened) = opened {
-                sources.insert(folder, opened);
-            }
+            let bases = wanted.entry(folder).or_default();
+            bases.insert(member.task.base_tree.clone());
         }
+        let open = |(folder, bases): (PathBuf, BTreeSet<String>)| {
+            let repo = Repo::open(&folder).ok()?;
+            let source = Source {
+                trees: Trees::open(&repo, cache, work).ok()?,
+                bases: repo.present(&bases),
+                repo,
+            };
+            Some((folder, source))
+        };
         Self {
-            sources,
+            sources: wanted.into_iter().filter_map(open).collect(),
             envs: Environments::at(&cache.join("env"), tools),
             repositories: repositories.map(Path::to_owned),
         }
@@ -70,13 +79,13 @@ impl Lab {
         let task = &member.task;
         let source = suite.source(task, self.repositories.as_deref());
         let missing = |why: String| (Cause::NeedsCommit, why);
-        let Some((repo, trees)) = self.sources.get(&source) else {
+        let Some(Source { repo, trees, bases }) = self.sources.get(&source) else {
             return Err(missing(format!(
                 "there is no repository at `{}`",
                 source.display()
             )));
         };
-        if !repo.has(&format!("{}^{{tree}}", task.base_tree)) {
+        if !bases.contains(&task.base_tree) {
             return Err(missing(format!(
                 "the repository has no tree {}",
                 task.base_tree

@@ -1,5 +1,6 @@
 //! Reads a repository that tasks come from, without its settings, and changes nothing in it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use base::git::{Content, Git, GitError};
@@ -90,10 +91,17 @@ impl Repo {
         ])
     }
 
-    /// Returns `true` if the object exists.
+    /// Returns those of these objects that are there.
     #[must_use]
-    pub fn has(&self, object: &str) -> bool {
-        self.line(&["cat-file", "-e", object]).is_ok()
+    pub fn present(&self, objects: &BTreeSet<String>) -> BTreeSet<String> {
+        let asked: String = objects.iter().map(|object| format!("{object}\n")).collect();
+        let told = self.run_with(
+            &["cat-file", "--batch-check=%(objectname)"],
+            asked.as_bytes(),
+        );
+        let told = String::from_utf8_lossy(&told.unwrap_or_default()).into_owned();
+        let there = |line: &&str| !line.ends_with(" missing");
+        told.lines().filter(there).map(str::to_owned).collect()
     }
 
     /// Returns the entries of a tree, files and submodules.

@@ -23,6 +23,8 @@ pub struct Trees {
     packs: PathBuf,
     format: String,
     work: PathBuf,
+    /// git on the store, over the work folder; its settings are ours and are read once.
+    git: Git,
 }
 
 impl Trees {
@@ -36,47 +38,23 @@ impl Trees {
             .join("stores")
             .join(format!("{}.git", name.get(..16).unwrap_or(&name)));
         let format = repo.line(&["rev-parse", "--show-object-format"])?;
-        let trees = Self {
+        write_store(&store, &format, repo, work).map_err(failed)?;
+        let content = Content::Bytes {
+            ignore: Some(Vec::new()),
+        };
+        Ok(Self {
+            git: Git::over(&store, work, &content)?,
             packs: store.join("roleos-packs"),
             store,
             format,
             work: work.to_owned(),
-        };
-        trees.write_store(repo).map_err(failed)?;
-        Ok(trees)
+        })
     }
 
-    fn write_store(&self, repo: &Repo) -> io::Result<()> {
-        for folder in ["objects/info", "refs", "roleos-packs"] {
-            fs::create_dir_all(self.store.join(folder))?;
-        }
-        fs::create_dir_all(&self.work)?;
-        let mut alternates = git::quoted(&repo.git_dir.join("objects"));
-        alternates.push("\n");
-        // Written under other names first: two runs may share the store.
-        put(
-            &self.store.join("objects/info/alternates"),
-            alternates.as_encoded_bytes(),
-        )?;
-        put(&self.store.join("config"), self.config().as_bytes())?;
-        put(&self.store.join("HEAD"), HEAD.as_bytes())
-    }
-
-    fn config(&self) -> String {
-        if self.format == "sha1" {
-            return "[core]\n\trepositoryformatversion = 0\n\tbare = false\n".to_owned();
-        }
-        let format = &self.format;
-        format!(
-            "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = {format}\n"
-        )
-    }
-
+    /// git on the store with its files at `top`.
     fn git(&self, top: &Path) -> Result<Git, GitError> {
-        let content = Content::Bytes {
-            ignore: Some(Vec::new()),
-        };
-        Git::over(&self.store, top, &content)
+        let top = std::path::absolute(top).map_err(failed)?;
+        Ok(self.git.with_top(&top))
     }
 
     /// Writes a tree's files into a folder that is empty or missing, without a repository.
@@ -105,7 +83,7 @@ impl Trees {
         put(&git_dir.join("HEAD"), HEAD.as_bytes()).map_err(failed)?;
         let config = format!(
             "{}\tlogallrefupdates = false\n[user]\n\tname = agent\n\temail = agent@localhost\n",
-            self.config()
+            config(&self.format)
         );
         put(&git_dir.join("config"), config.as_bytes()).map_err(failed)?;
         put(
@@ -121,17 +99,17 @@ impl Trees {
             )
             .map_err(failed)?;
         }
-        let content = Content::Bytes {
-            ignore: Some(Vec::new()),
-        };
-        let git = Git::over(&git_dir, to, &content)?;
+        let git_dir = std::path::absolute(git_dir).map_err(failed)?;
+        let git = self.git(to)?.with("GIT_INDEX_FILE", git_dir.join("index"));
         git.run(["read-tree", "-m", "-u", &commit], &[])?;
-        Self::check(&git, tree, hidden)
+        // Its own objects, and not those of the store.
+        let git = git.with("GIT_OBJECT_DIRECTORY", git_dir.join("objects"));
+        Self::check(&git, &commit, tree, hidden)
     }
 
-    /// Checks that an agent's repository contains its tree, one commit, and none of the hidden objects.
-    fn check(git: &Git, tree: &str, hidden: &[&str]) -> Result<(), GitError> {
-        let mut asked = "HEAD^{tree}\n".to_owned();
+    /// Checks that an agent's repository has its commit over its tree, and none of the hidden objects.
+    fn check(git: &Git, commit: &str, tree: &str, hidden: &[&str]) -> Result<(), GitError> {
+        let mut asked = format!("{commit}^{{tree}}\n");
         for one in hidden {
             asked.push_str(&format!("{one}\n"));
         }
@@ -224,6 +202,9 @@ impl Trees {
             .split_inclusive(|byte| *byte == 0)
             .filter(|path| !path.ends_with(b"/\0") && !is_git_path(path));
         let paths: Vec<u8> = paths.flatten().copied().collect();
+        if paths.is_empty() {
+            return Ok(Changed::default());
+        }
         git.run(
             [
                 "update-index",
@@ -235,8 +216,7 @@ impl Trees {
             ],
             &paths,
         )?;
-        let after = git.line(["write-tree", "--missing-ok"])?;
-        let printed = git.patch(tree, &after, &[], MAX_PATCH)?;
+        let printed = git.patch_to_index(tree, MAX_PATCH)?;
         Ok(Changed {
             patch: printed.bytes,
             is_cut: printed.truncated,
@@ -251,7 +231,33 @@ impl Trees {
     }
 }
 
-/// Changes of an agent.
+fn write_store(store: &Path, format: &str, repo: &Repo, work: &Path) -> io::Result<()> {
+    for folder in ["objects/info", "refs", "roleos-packs"] {
+        fs::create_dir_all(store.join(folder))?;
+    }
+    fs::create_dir_all(work)?;
+    let mut alternates = git::quoted(&repo.git_dir.join("objects"));
+    alternates.push("\n");
+    // Written under other names first: two runs may share the store.
+    put(
+        &store.join("objects/info/alternates"),
+        alternates.as_encoded_bytes(),
+    )?;
+    put(&store.join("config"), config(format).as_bytes())?;
+    put(&store.join("HEAD"), HEAD.as_bytes())
+}
+
+/// Settings of a repository with objects of this format.
+fn config(format: &str) -> String {
+    if format == "sha1" {
+        return "[core]\n\trepositoryformatversion = 0\n\tbare = false\n".to_owned();
+    }
+    format!(
+        "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = {format}\n"
+    )
+}
+
+/// What an agent changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
     pub patch: Vec<u8>,

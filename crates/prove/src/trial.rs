@@ -2,6 +2,7 @@
 //! rule, and the grade. Every step leaves a file, so that a killed run resumes.
 
 mod agent_box;
+mod disk;
 pub mod hooks;
 pub mod model;
 pub mod record;
@@ -173,6 +174,7 @@ fn run_agent(
     let place = Slot {
         folder: slot.path(),
         state: &state,
+        room: disk::room(member, &before),
     };
     let mut boxing = match agent_box::run(bench, rules, member, place) {
         Ok(boxing) => boxing,
@@ -272,19 +274,8 @@ fn judge(
     record: &mut AgentRecord,
 ) -> io::Result<()> {
     fs::create_dir_all(tree)?;
-    let after = World::read(tree, &SKIP)?;
-    let most = member
-        .task
-        .limits
-        .disk_mb
-        .saturating_mul(1 << 20)
-        .max(before.size.saturating_mul(2));
-    let slot = files::parent(tree);
-    let size = ["home", "out", "cache"]
-        .iter()
-        .fold(after.size, |size, name| {
-            size.saturating_add(size_below(&slot.join(name)))
-        });
+    let most = disk::room(member, before);
+    let size = disk::size(files::parent(tree));
     record.disk_bytes = size;
     if size > most {
         let what = format!(
@@ -325,16 +316,7 @@ fn judge(
     Ok(())
 }
 
-/// Returns the bytes of all files below a folder, holes included.
-fn size_below(folder: &Path) -> u64 {
-    let entries = walkdir::WalkDir::new(folder).into_iter().flatten();
-    let sizes = entries
-        .filter(|entry| entry.file_type().is_file())
-        .filter_map(|entry| entry.metadata().ok());
-    sizes.fold(0, |sum, facts| sum.saturating_add(facts.len()))
-}
-
-/// Returns the last fenced diff in a text; empty if there is none.
+/// Returns the last block of a text that is fenced as a diff; nothing without one.
 fn suggestion(printed: &str) -> String {
     let mut found = String::new();
     let mut block: Option<String> = None;

@@ -11,7 +11,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use base::files;
 use base::git::{Content, Git};
+use base::repository::index;
 use sha2::{Digest as _, Sha256};
 
 /// Files beyond this size are compared by their size; the base has none.
@@ -35,14 +37,7 @@ impl World {
     pub fn read(root: &Path, skip: &[&str]) -> io::Result<Self> {
         let mut world = Self::default();
         world.walk(root, Path::new(""), skip)?;
-        let index = root.join(".git/index");
-        if index.exists() {
-            let listed = Git::over(&root.join(".git"), root, &Content::Bytes { ignore: None })
-                .and_then(|git| git.run(["ls-files", "--stage", "-z", "-v"], &[]));
-            let entry = listed.map_or_else(
-                |error| error.to_string(),
-                |listed| hex::encode(base::digest(&listed)),
-            );
+        if let Some(entry) = index_entry(root) {
             world.entries.insert(PathBuf::from(".git/index"), entry);
         }
         Ok(world)
@@ -106,7 +101,39 @@ impl World {
     }
 }
 
-/// Returns `true` for git objects, which are not compared: unreachable ones are harmless.
+/// What the index is: its entries without what git saw of the files, which a look at them changes.
+fn index_entry(root: &Path) -> Option<String> {
+    let path = root.join(".git/index");
+    if !path.exists() {
+        return None;
+    }
+    let bytes = match files::read(&path, MAX_HASHED) {
+        Ok(bytes) => bytes,
+        Err(error) => return Some(error.to_string()),
+    };
+    let entries = index::entries(&bytes);
+    let text = entries.map(|entries| {
+        let line = |one: &index::Entry| {
+            let (mode, flags, id) = (one.mode, one.flags, hex::encode(&one.id));
+            format!("{mode:o} {flags:x} {id} {}\0", one.path)
+        };
+        entries.iter().map(line).collect::<String>()
+    });
+    // One of SHA-256, or in two files, is left to git.
+    let listed = text.map_or_else(
+        || {
+            Git::over(&root.join(".git"), root, &Content::Bytes { ignore: None })
+                .and_then(|git| git.run(["ls-files", "--stage", "-z", "-v"], &[]))
+        },
+        |text| Ok(text.into_bytes()),
+    );
+    Some(listed.map_or_else(
+        |error| error.to_string(),
+        |listed| hex::encode(base::digest(&listed)),
+    ))
+}
+
+/// Objects that no ref leads to are harmless, and are not compared.
 fn is_objects(path: &Path) -> bool {
     path.starts_with(".git/objects")
         && !path.starts_with(".git/objects/info")

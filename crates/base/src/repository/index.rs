@@ -16,6 +16,7 @@ const MAX_NAME: usize = 64 * 1024;
 /// Length of the fields before the object's hash: times, device, inode, mode, owner and size.
 const STAT: usize = 40;
 const FLAG_EXTENDED: u16 = 0x4000;
+const NAME_LENGTH: u16 = 0x0FFF;
 const TREE: u32 = 0o040_000;
 
 /// Returns `true` if `path` came with the repository. Without a repository or an index, it did not.
@@ -93,7 +94,7 @@ fn is_named(
     let mut name: Vec<u8> = Vec::new();
     let mut found = false;
     for _ in 0..count {
-        let (stat, _) = entry(&mut input, version, hash, &mut name)?;
+        let (stat, ..) = entry(&mut input, version, hash, &mut name)?;
         let mode = number(stat.get(24..28)?)?;
         let is_above = wanted
             .strip_prefix(name.strip_suffix(b"/").unwrap_or(&name))
@@ -129,6 +130,8 @@ pub struct Entry {
     pub modified: (u32, u32),
     /// The lower bits of its size.
     pub size: u32,
+    /// Stage of a merge and what git is told to overlook; the length of the name is left out.
+    pub flags: u32,
 }
 
 /// Returns every entry; `None` if the index cannot be parsed or is split.
@@ -143,7 +146,7 @@ pub fn entries(index: &[u8]) -> Option<Vec<Entry>> {
     let mut name: Vec<u8> = Vec::new();
     let mut all = Vec::new();
     for _ in 0..count {
-        let (stat, id) = entry(&mut input, version, 20, &mut name)?;
+        let (stat, id, flags) = entry(&mut input, version, 20, &mut name)?;
         let at = |from: usize| number(stat.get(from..from + 4)?);
         all.push(Entry {
             path: String::from_utf8_lossy(&name).into_owned(),
@@ -151,25 +154,27 @@ pub fn entries(index: &[u8]) -> Option<Vec<Entry>> {
             id: id.to_vec(),
             modified: (at(8)?, at(12)?),
             size: at(36)?,
+            flags,
         });
     }
     extensions(input, 20).map(|_| all)
 }
 
-/// Parses one entry, writes its name to `name`, and returns git's facts about the file, and its object.
+/// Reads one entry, leaves its name in `name`, and returns what git saw of the file, its object and its flags.
 fn entry<'i>(
     input: &mut &'i [u8],
     version: u32,
     hash: usize,
     name: &mut Vec<u8>,
-) -> Option<(&'i [u8], &'i [u8])> {
+) -> Option<(&'i [u8], &'i [u8], u32)> {
     let before = input.len();
     let stat = take(input, STAT)?;
     let id = take(input, hash)?;
     let flags = half(take(input, 2)?)?;
-    if flags & FLAG_EXTENDED != 0 {
-        take(input, 2)?;
-    }
+    let more = match flags & FLAG_EXTENDED {
+        0 => 0,
+        _ => half(take(input, 2)?)?,
+    };
     if version == 4 {
         let drop = variable(input)?;
         let keep = name.len().checked_sub(drop)?;
@@ -179,8 +184,8 @@ fn entry<'i>(
     }
     let end = input.iter().take(MAX_NAME).position(|&byte| byte == 0)?;
     name.extend_from_slice(take(input, end)?);
-    let said = usize::from(flags & 0x0FFF);
-    let fits = said == 0x0FFF || said == name.len();
+    let said = usize::from(flags & NAME_LENGTH);
+    let fits = said == usize::from(NAME_LENGTH) || said == name.len();
     if name.is_empty() || name.len() > MAX_NAME || !fits {
         return None;
     }
@@ -191,7 +196,11 @@ fn entry<'i>(
         let length = before - input.len();
         take(input, 8 - length % 8)?;
     }
-    Some((stat, id))
+    Some((
+        stat,
+        id,
+        u32::from(flags & !NAME_LENGTH) << 16 | u32::from(more),
+    ))
 }
 
 /// Parses the number by which version 4 shortens names: seven bits per byte, each further byte adds one.

@@ -17,15 +17,18 @@ enum Kind {
     Directory,
     File,
     Fifo,
+    /// A repository of its own, whose content is left alone.
+    Nested,
     /// A socket or a device.
     Other,
 }
 
 impl Kind {
-    const LETTERS: [(Self, u8); 4] = [
+    const LETTERS: [(Self, u8); 5] = [
         (Self::Directory, b'd'),
         (Self::File, b'f'),
         (Self::Fifo, b'p'),
+        (Self::Nested, b'n'),
         (Self::Other, b's'),
     ];
 
@@ -61,6 +64,12 @@ struct Item {
 }
 
 impl Item {
+    const NESTED: Self = Self {
+        kind: Kind::Nested,
+        mode: 0,
+        holds_ignored: false,
+    };
+
     fn of(facts: &Metadata) -> Option<Self> {
         Some(Self {
             kind: Kind::of(facts)?,
@@ -101,8 +110,13 @@ impl Layout {
             let path = path.as_os_str().as_bytes();
             let is_directory = entry.file_type().is_dir();
             let is_nested = is_directory && entry.depth() > 0 && entry.path().join(".git").exists();
-            if entry.file_name() == ".git" || is_ours(path) || is_nested || is_in(ignored, path) {
+            let is_left_alone =
+                entry.file_name() == ".git" || is_ours(path) || is_in(ignored, path);
+            if is_left_alone || is_nested {
                 layout.mark_above(path);
+                if is_nested && !is_left_alone {
+                    layout.items.insert(path.to_vec(), Item::NESTED);
+                }
                 if is_directory {
                     walk.skip_current_dir();
                 }
@@ -124,6 +138,11 @@ impl Layout {
         Self {
             items: paths.into_iter().filter_map(item).collect(),
         }
+    }
+
+    /// Forgets the nested repositories.
+    pub(super) fn forget_nested(&mut self) {
+        self.items.retain(|_, item| item.kind != Kind::Nested);
     }
 
     fn mark_above(&mut self, path: &[u8]) {

@@ -18,7 +18,7 @@ use base::files::FileError;
 use base::repository::Location;
 
 /// Parts of a working tree that no rollback covers.
-pub(super) const NOT_COVERED: &str = "more than 4096 or 64 MiB of ignored files, submodules, nested repositories, and branches and tags that other worktrees share";
+pub(super) const NOT_COVERED: &str = "more than 4096 or 64 MiB of ignored files, what is in submodules and nested repositories, and settings, branches and tags that other worktrees share";
 
 /// A session with its journal and agent.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,12 @@
 //! The state of a working tree when a session began, and the way back to it.
 //!
-//! A snapshot is a commit under `refs/roleos/snapshot/`. Its tree holds the bytes of the files; a second commit behind
-//! it holds permissions, directories, the index, `HEAD` and the branches, see [`super::state`]. Going back restores
-//! what differs, proves it by one hash over all of that, and keeps the undone work under `refs/roleos/undone/`. Files
-//! that git ignored at the time are restored if they were few ([`super::aside`]); submodules and nested repositories
-//! are not touched. Branches and tags that were not checked out are restored if there is one worktree; several
-//! worktrees share them, so then they are compared and not changed.
+//! A snapshot is a commit under `refs/roleos/snapshot/`. Its tree holds the bytes of the files; a second commit behind it
+//! holds permissions, directories, the index, `HEAD`, the branches and the settings, see [`super::state`]. Going back
+//! restores what differs, proves it by one hash over all of that, and keeps the undone work under `refs/roleos/undone/`.
+//! Files that git ignores by the rules of then come back as far as they were few ([`super::aside`]); submodules and nested
+//! repositories are not touched, but a new one is a difference. Settings, hooks, the stash, and branches and tags that
+//! were not checked out come back where there is one worktree; others share them, so there they are compared and not
+//! changed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -191,7 +192,8 @@ impl Way<'_> {
         let after = self.read(&self.scratch()?)?;
         self.wanted.layout.put_back(&after.layout, top);
         let git = Git::at(top)?;
-        self.wanted.put_back_git(&git, &self.snapshot.state, now)
+        self.wanted.put_back_git(&git, &self.snapshot.state, now)?;
+        self.wanted.put_back_settings(now, scratch, top)
     }
 
     fn switch_files(

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::aside::Aside;
 use super::layout::Layout;
+use super::metadata::Metadata;
 use super::tree::Scratch;
 use base::files;
 use base::git::{Git, GitError};
@@ -29,7 +30,10 @@ const IN_PROGRESS: [&str; 8] = [
     "sequencer",
 ];
 
-/// Reflog message of our changes.
+/// The newest entry of the stash.
+const STASH: &str = "refs/stash";
+
+/// What a reflog says of our changes.
 const REASON: &str = "roleos: return to the start of the session";
 
 /// The state of a working tree and of its place in the repository.
@@ -43,6 +47,9 @@ pub(super) struct State {
     pub(super) refs: Refs,
     /// The ignored files; `None` if they were not read, as in snapshots of older versions.
     pub(super) aside: Option<Aside>,
+    /// The settings of the repository; `None` in snapshots of older versions, which have no stash and no nested
+    /// repository either.
+    metadata: Option<Metadata>,
     /// The entries of the index, as git lists them.
     index: Vec<u8>,
     /// The ignore patterns from outside the working tree.
@@ -66,11 +73,18 @@ impl State {
         if let Some(wanted) = wanted {
             layout = layout.seen_from(&wanted.layout, top);
         }
+        let is_old = wanted.is_some_and(|wanted| wanted.metadata.is_none());
+        if is_old {
+            layout.forget_nested();
+        }
+        let metadata = (!is_old)
+            .then(|| Metadata::read(scratch, top))
+            .transpose()?;
         let aside = match wanted.map(|wanted| &wanted.aside) {
             None | Some(Some(Aside::Files { .. })) => Some(Aside::read(scratch, top)?),
             Some(unknown) => unknown.clone(),
         };
-        let refs = Refs::read(git)?;
+        let refs = Refs::read(git, !is_old)?;
         let index = own_index(git).run(["ls-files", "-z", "-v", "--stage"], &[])?;
         let files = scratch.write_tree()?;
         let mut parts = format!("040000 tree {files}\tfiles\0").into_bytes();
@@ -80,7 +94,8 @@ impl State {
             ("index", index.clone()),
             ("refs", refs.text()),
         ];
-        for (name, bytes) in ignored.into_iter().chain(other) {
+        let settings = metadata.as_ref().map(|found| ("metadata", found.text()));
+        for (name, bytes) in ignored.into_iter().chain(settings).chain(other) {
             let id = put_blob(git, &bytes)?;
             parts.extend(format!("100644 blob {id}\t{name}\0").into_bytes());
         }
@@ -90,6 +105,7 @@ impl State {
             layout,
             refs,
             aside,
+            metadata,
             index,
             ignore: git.ignore_patterns()?,
         })
@@ -133,6 +149,9 @@ impl State {
             aside: part("state/aside")
                 .ok()
                 .and_then(|text| Aside::parse(&text)),
+            metadata: part("state/metadata")
+                .ok()
+                .and_then(|text| Metadata::parse(&text)),
             index: part("state/index")?,
             ignore: part("ignore")?,
         })
@@ -157,7 +176,23 @@ impl State {
         }
     }
 
-    /// Names the parts that differ from another state.
+    /// Puts back the settings of the repository.
+    ///
+    /// # Errors
+    /// One of them cannot be written.
+    pub(super) fn put_back_settings(
+        &self,
+        now: &Self,
+        scratch: &Scratch,
+        top: &Path,
+    ) -> Result<(), GitError> {
+        match (&self.metadata, &now.metadata) {
+            (Some(wanted), Some(now)) if wanted != now => wanted.put_back(now, scratch, top),
+            _ => Ok(()),
+        }
+    }
+
+    /// Names the parts in which another state differs.
     pub(super) fn differences(&self, found: &Self) -> String {
         let mut parts = Vec::new();
         if self.files != found.files {
@@ -175,11 +210,16 @@ impl State {
         if let Some(name) = self.refs.difference(&found.refs) {
             parts.push(format!("`{name}` differs"));
         }
+        if let (Some(wanted), Some(found)) = (&self.metadata, &found.metadata)
+            && let Some(path) = wanted.difference(found)
+        {
+            parts.push(format!("`.git/{path}` differs"));
+        }
         parts.join(", ")
     }
 }
 
-/// `HEAD`, branches, tags and operations in progress.
+/// `HEAD`, branches, tags, the stash and operations in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refs {
     /// Values by name; `HEAD` is the name of a branch, or a commit.
@@ -187,14 +227,17 @@ pub(super) struct Refs {
 }
 
 impl Refs {
-    fn read(git: &Git) -> Result<Self, GitError> {
+    fn read(git: &Git, has_stash: bool) -> Result<Self, GitError> {
         let mut values = BTreeMap::new();
-        let arguments = [
+        let mut arguments = vec![
             "for-each-ref",
             "--format=%(refname) %(objectname)",
             "refs/heads",
             "refs/tags",
         ];
+        if has_stash {
+            arguments.push(STASH);
+        }
         for line in git.line(arguments)?.lines() {
             if let Some((name, id)) = line.split_once(' ') {
                 values.insert(name.to_owned(), id.to_owned());
@@ -269,7 +312,12 @@ impl Refs {
             match wanted {
                 _ if wanted == found => {}
                 Some(id) => {
-                    git.run(["update-ref", "-m", REASON, name, id, found_id], &[])?;
+                    let mut words = vec!["update-ref", "-m", REASON, name, id, found_id];
+                    // The list of the stash is the log of its ref.
+                    if name == STASH {
+                        words.insert(1, "--create-reflog");
+                    }
+                    git.run(words, &[])?;
                 }
                 None => {
                     git.run(["update-ref", "-d", name, found_id], &[])?;
@@ -355,8 +403,8 @@ fn index_bytes(git: &Git) -> Result<Option<Vec<u8>>, GitError> {
     Ok(Some(whole))
 }
 
-/// Replaces a file of git, under git's own lock.
-fn replace_locked(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Replaces a file of git's, under git's own lock.
+pub(super) fn replace_locked(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let lock = Path::new(&name);

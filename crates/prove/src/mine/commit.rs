@@ -232,15 +232,12 @@ impl Miner<'_> {
         let reference =
             patch::files(&parts.reference).map_err(|error| reason("binary", error.to_string()))?;
         let is_guarded = |path: &str| {
-            let (before, after) = (
-                self.repo.file(&parts.base_tree, path),
-                self.repo.file(&parts.fix_tree, path),
-            );
+            let file = |tree: &str| self.repo.file(tree, path).unwrap_or_default();
             glob::is_guarded(path, &plan.test)
                 || glob::changes_test_settings(
                     path,
-                    &before.unwrap_or_default(),
-                    &after.unwrap_or_default(),
+                    || file(&parts.base_tree),
+                    || file(&parts.fix_tree),
                 )
         };
         let task = Task {

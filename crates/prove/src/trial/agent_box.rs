@@ -12,6 +12,7 @@ use sandbox::{Mount, Stopped};
 use witness::wire::Mode;
 
 use super::Rules;
+use super::disk::DiskWatch;
 use super::hooks::{self, Answerer, Hooks, ToolCall};
 use super::model::{self, Meter, Metered};
 use super::record::{AgentRecord, MAX_RECORD};
@@ -51,6 +52,8 @@ pub(super) struct Slot<'a> {
     pub(super) folder: &'a Path,
     /// Settings and journal, hidden from the agent.
     pub(super) state: &'a Path,
+    /// Bytes that its files may have.
+    pub(super) room: u64,
 }
 
 /// The sockets of a box, served until this is dropped.
@@ -85,12 +88,13 @@ pub(super) fn run(
     let sockets = open_sockets(&mut boxed, rules, member, slot, &places)?;
     let report = slot.folder.join("report.json");
     supervise(&mut boxed, rules, &report);
+    let mut disk = DiskWatch::new(slot.folder, slot.room);
     let (printed, ended) = boxed.run(
         &rules.agent.command(&places),
         &boxes::limits(limits, limits.agent_seconds),
         &mut || {
             let meter = sockets.meter.as_ref();
-            meter.is_some_and(|meter| meter.metered().is_exhausted)
+            meter.is_some_and(|meter| meter.metered().is_exhausted) || disk.is_over()
         },
     );
     let metered = sockets.meter.as_ref().map(|meter| meter.metered());

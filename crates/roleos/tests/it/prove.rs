@@ -130,7 +130,8 @@ fn the_built_in_agents_show_that_the_harness_is_sound() {
     assert_eq!(rogue["rollbacks"], serde_json::json!([4, 4]), "{rogue}");
     assert!(rogue["refused"].as_u64() >= Some(8), "{rogue}");
 
-    let full = prove(&workspace, "truncate -s 2G ~/big", 1);
+    // It is seen while the agent goes on, and ends it.
+    let full = prove(&workspace, "truncate -s 2G ~/big; sleep 1000", 1);
     assert_eq!(full["policy_violations"].as_u64(), Some(4), "{full}");
 
     let after = (

@@ -551,6 +551,105 @@ fn submodules_and_nested_repositories_are_left_alone() {
     assert_eq!(read("empty-repository/x"), "inside");
 }
 
+/// Settings, hooks and the stash, which a rollback puts back.
+fn settings(repository: &Repository) -> Vec<String> {
+    let mut found = vec![repository.git(&["stash", "list"])];
+    for name in [
+        "config",
+        "info/exclude",
+        "hooks/pre-commit",
+        "hooks/post-commit",
+    ] {
+        let path = repository.path(".git").join(name);
+        let mode = fs::symlink_metadata(&path).map(|facts| facts.permissions().mode());
+        let bytes = fs::read(&path).unwrap_or_default();
+        found.push(format!("{name} {:?} {bytes:?}", mode.ok()));
+    }
+    found
+}
+
+#[test]
+fn settings_hooks_and_the_stash_come_back() {
+    let repository = Repository::new();
+    repository.put("a", "1");
+    repository.commit();
+    repository.put(".git/hooks/pre-commit", "#!/bin/sh\n");
+    let hook = repository.path(".git/hooks/pre-commit");
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    repository.git(&[
+        "config",
+        "url.https://user:SECRET@example.org/.insteadOf",
+        "x:",
+    ]);
+    repository.put("a", "stashed by the user");
+    repository.git(&["stash"]);
+    let before = settings(&repository);
+    check(&repository, |repository| {
+        repository.git(&["config", "core.fsmonitor", "/bin/true"]);
+        repository.git(&["config", "--unset", "user.name"]);
+        fs::remove_file(repository.path(".git/hooks/pre-commit")).unwrap();
+        symlink("/bin/true", repository.path(".git/hooks/post-commit")).unwrap();
+        repository.put(".git/info/exclude", "hidden\n");
+        repository.put("hidden", "x");
+        repository.git(&["stash", "drop"]);
+    });
+    let after = settings(&repository);
+    assert_eq!(after[1..], before[1..]);
+    assert_eq!(
+        repository.git(&["show", "stash@{0}:a"]),
+        "stashed by the user"
+    );
+    // Nothing that a push could send holds a setting.
+    let all = repository.git(&["rev-list", "--all", "--objects", "--no-object-names"]);
+    for id in all.lines() {
+        let text = testing::output(repository.directory.path(), &["cat-file", "-p", id]);
+        assert!(!String::from_utf8_lossy(&text.stdout).contains("SECRET"));
+    }
+    // A folder of hooks that leads elsewhere is not followed.
+    let elsewhere = tempfile::tempdir().unwrap();
+    check(&repository, |repository| {
+        fs::remove_dir_all(repository.path(".git/hooks")).unwrap();
+        symlink(elsewhere.path(), repository.path(".git/hooks")).unwrap();
+        put(&elsewhere.path().join("pre-commit"), "theirs");
+    });
+    assert_eq!(settings(&repository)[1..], before[1..]);
+    let theirs = fs::read_to_string(elsewhere.path().join("pre-commit"));
+    assert_eq!(theirs.unwrap(), "theirs");
+    // A first entry of the stash goes as it came.
+    let empty = Repository::new();
+    empty.put("a", "1");
+    empty.commit();
+    check(&empty, |empty| {
+        empty.put("a", "2");
+        empty.git(&["stash"]);
+    });
+    assert_eq!(empty.git(&["stash", "list"]), "");
+}
+
+#[test]
+fn settings_that_other_worktrees_share_and_a_new_nested_repository_are_not_called_restored() {
+    let repository = Repository::new();
+    repository.put("a", "1");
+    repository.commit();
+    let snapshot = repository.snapshot();
+    fs::create_dir(repository.path("nested")).unwrap();
+    testing::git(&repository.path("nested"), &["init", "-q"]);
+    let restored = snapshot.restore(&session()).unwrap();
+    assert!(!restored.rollback.restored, "{restored:?}");
+    assert!(restored.problem.unwrap().contains("`nested`"));
+    fs::remove_dir_all(repository.path("nested")).unwrap();
+    let restored = snapshot.restore(&session()).unwrap();
+    assert!(restored.rollback.restored, "{restored:?}");
+
+    let beside = tempfile::tempdir().unwrap();
+    let beside = beside.path().join("tree").display().to_string();
+    repository.git(&["worktree", "add", "-q", "--detach", &beside]);
+    repository.git(&["config", "core.fsmonitor", "/bin/true"]);
+    let restored = snapshot.restore(&session()).unwrap();
+    assert!(!restored.rollback.restored, "{restored:?}");
+    assert!(restored.problem.unwrap().contains("`.git/config` differs"));
+}
+
 #[test]
 fn journals_and_grants_go_on() {
     let repository = Repository::new();

@@ -1,12 +1,6 @@
 //! A suite mined from a scratch repository, whose test runner is the shell: mining, grading with tricks, isolation,
 //! rollback, and runs of the built-in agents.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that cannot go on says so by panicking"
-)]
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -29,7 +23,7 @@ use prove::world::{self, World};
 const TEST: &str = "for f in {files}; do . ./$f; done > {report}";
 const FIX: &str = "add() { echo $(($1 + $2)); }\nmul() { echo $(($1 * $2)); }\n";
 
-fn git(folder: &Path, arguments: &[&str]) {
+pub(crate) fn git(folder: &Path, arguments: &[&str]) {
     let done = Command::new("git")
         .args([
             "-c",
@@ -51,7 +45,7 @@ fn git(folder: &Path, arguments: &[&str]) {
     );
 }
 
-fn put(path: impl AsRef<Path>, text: &str) {
+pub(crate) fn put(path: impl AsRef<Path>, text: &str) {
     let path = path.as_ref();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     base::files::write_plainly(path, text.as_bytes()).unwrap();
@@ -134,7 +128,13 @@ fn scratch() -> &'static Scratch {
     })
 }
 
-fn mine_at(repo: &Repo, plan: &Plan, envs: &Environments, trees: &Trees, work: &Path) -> Mined {
+pub(crate) fn mine_at(
+    repo: &Repo,
+    plan: &Plan,
+    envs: &Environments,
+    trees: &Trees,
+    work: &Path,
+) -> Mined {
     let progress = Progress::open(&work.join("tried"), plan, false).unwrap();
     let site = Site {
         envs,
@@ -145,7 +145,7 @@ fn mine_at(repo: &Repo, plan: &Plan, envs: &Environments, trees: &Trees, work: &
     mine::mine(repo, plan, site, &|_, _, _| {}).unwrap()
 }
 
-fn plan(source: &Path) -> Plan {
+pub(crate) fn plan(source: &Path) -> Plan {
     Plan {
         name: "x/y".to_owned(),
         source: source.to_string_lossy().into_owned(),
