@@ -217,7 +217,7 @@ Example:
     /// The Merkle log over all bundles: is anything missing or changed?
     #[command(subcommand)]
     Ledger(command::ledger::Command),
-    /// Move what routing knows between the files and a team's database.
+    /// Move evidence and routing between files and a team's database.
     Migrate(command::migrate::Args),
     /// Send evidence to the archive of a team.
     Ship(command::ship::Args),

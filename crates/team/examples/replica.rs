@@ -1,7 +1,8 @@
 //! A program that dispatches through the team's store as fast as it can, for tests that kill it and for measurements.
 //!
-//! Arguments: URL, folder, role, threads, `each` or `rate`. With `each` it prints the trace id of every dispatch that was
-//! written down, after it was acknowledged; with `rate` it prints how many dispatches it decided each second.
+//! Arguments: URL, folder, role, threads, the time by its own clock, and `each` or `rate`. With `each` it prints every
+//! dispatch that was written down, after it was acknowledged: trace id, route, and the machine's uptime when it was begun;
+//! with `rate` it prints how many dispatches it decided each second.
 
 #![expect(
     clippy::print_stdout,
@@ -25,7 +26,7 @@ use team::{Address, Routing, Team};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [url, folder, role, threads, how] = arguments.as_slice() else {
+    let [url, folder, role, threads, now, how] = arguments.as_slice() else {
         std::process::exit(2);
     };
     let workspace = Workspace::at(folder.as_ref()).unwrap();
@@ -48,8 +49,10 @@ fn main() {
                         role,
                         input: &input,
                         trace_id: &trace,
-                        now: "2026-09-03T10:00:00Z",
+                        now,
                     };
+                    let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+                    let began = uptime.split(' ').next().unwrap();
                     let begun = specialists.begin(asked, &Embedding, &|_| Ok(()));
                     let source = begun.decision.route;
                     specialists.settle(asked, &begun, source, Err("no_fallback"));
@@ -60,7 +63,7 @@ fn main() {
                             .is_ok()
                     {
                         let mut out = std::io::stdout().lock();
-                        writeln!(out, "{trace}").unwrap();
+                        writeln!(out, "{trace} {} {began}", source.name()).unwrap();
                         out.flush().unwrap();
                     }
                 }

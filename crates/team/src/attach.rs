@@ -9,8 +9,11 @@ use ::routing::specialists::Specialists;
 use base::config::store::Store;
 use base::environment;
 use base::workspace::Workspace;
+use evidence::archive::Archive;
+use evidence::archive::files::FilesArchive;
 
 use crate::address::Address;
+use crate::archive::DatabaseArchive;
 use crate::pool::Team;
 use crate::routing::Routing;
 
@@ -50,6 +53,21 @@ pub fn open(set: &Store) -> Result<Option<Team>, SharedError> {
         return Ok(None);
     }
     Ok(Some(Team::new(address(set)?)?))
+}
+
+/// Opens the archive of evidence: in the store that is set, else in the files of the workspace.
+///
+/// # Errors
+/// The settings cannot be used.
+pub fn archive(
+    workspace: &Workspace,
+    set: &Store,
+    max_bytes: u64,
+) -> Result<Arc<dyn Archive>, SharedError> {
+    Ok(match open(set)? {
+        Some(team) => Arc::new(DatabaseArchive::new(team, workspace)),
+        None => Arc::new(FilesArchive::of(workspace, max_bytes)),
+    })
 }
 
 /// Puts specialists into the store that is set; without one they stay in their files.

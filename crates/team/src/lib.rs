@@ -5,6 +5,7 @@
 //! Rules and printing are not; this crate acts on rows.
 
 mod address;
+mod archive;
 mod attach;
 mod error;
 mod migrations;
@@ -15,7 +16,8 @@ pub mod throwaway;
 mod tls;
 
 pub use address::{Address, AddressError, Mode};
-pub use attach::{attach, open};
+pub use archive::DatabaseArchive;
+pub use attach::{archive, attach, open};
 pub use error::TeamError;
 pub use pool::{Connection, Team};
 pub use postgres;

@@ -32,6 +32,9 @@ const IDLE: Duration = Duration::from_secs(1);
 /// How long the other end may be silent before the system asks whether it is there.
 const SILENT: Duration = Duration::from_secs(30);
 
+/// How often a program looks whether the partitions of the next month are there.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// After a connection failed, the next callers hear the same for so long instead of waiting themselves.
 const BACK_OFF: Duration = Duration::from_millis(500);
 
@@ -53,6 +56,7 @@ struct State {
     idle: Vec<(Client, Instant)>,
     open: usize,
     is_migrated: bool,
+    partitioned: Option<Instant>,
     failed: Option<(Instant, String)>,
 }
 
@@ -134,6 +138,26 @@ impl Team {
         let client = Some(aside(|| self.inner.take())?);
         let inner = Arc::clone(&self.inner);
         Ok(Connection { inner, client })
+    }
+
+    /// Makes the partitions of this month and the next, once a day.
+    ///
+    /// # Errors
+    /// The database is away or refused.
+    pub(crate) fn keep_partitions(&self) -> Result<(), TeamError> {
+        let state = || {
+            self.inner
+                .state
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let is_old = |when: Instant| when.elapsed() > DAY;
+        if state().partitioned.is_some_and(|when| !is_old(when)) {
+            return Ok(());
+        }
+        self.with(migrations::keep_partitions)?;
+        state().partitioned = Some(Instant::now());
+        Ok(())
     }
 
     /// An error of the driver, as one of ours.

@@ -107,6 +107,7 @@ impl Routing {
                 // A failure is told to those who use the store; here it is tried again.
                 inner.presence.beat(&inner.team).ok();
                 inner.deliver().ok();
+                inner.team.keep_partitions().ok();
                 drop(inner);
                 std::thread::park_timeout(BEAT);
             }

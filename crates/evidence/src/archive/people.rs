@@ -179,7 +179,7 @@ impl CodeHash {
 }
 
 /// A privileged act: who did what, when and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Act {
     /// When, in nanoseconds since 1970.

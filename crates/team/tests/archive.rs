@@ -1,4 +1,5 @@
-//! The archive of evidence over the files of a workspace: once, in order, with proofs, and without loss on the way elsewhere.
+//! The same tests of the archive of evidence over both engines, the files of a workspace and the team's database: once, in
+//! order, with proofs, and without loss on the way from one to the other.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,6 +16,9 @@ use evidence::archive::intake::{Answer, Intake, Refused};
 use evidence::archive::people::{Act, CodeHash, Role, Token, hash_of};
 use evidence::archive::shipment::Packer;
 use evidence::archive::{Archive, LogName};
+use team::throwaway::{Durability, Server};
+use team::{Address, DatabaseArchive, Team};
+use tempfile::TempDir;
 use witness::builder::Builder;
 use witness::key::SigningKey;
 use witness::ledger::Leaf;
@@ -62,12 +66,22 @@ fn shipment(numbers: std::ops::Range<u64>, signer: &SigningKey, seen: u64) -> Ar
     packer.sign(signer).into()
 }
 
-/// Runs a test over a fresh archive.
-fn over_files(check: impl Fn(&Arc<dyn Archive>)) {
+/// Runs a test over the files, and over a database of its own.
+fn over_both(check: impl Fn(&Arc<dyn Archive>)) {
     let folder = tempfile::tempdir().unwrap();
     let workspace = Workspace::at(folder.path()).unwrap();
     let files: Arc<dyn Archive> = Arc::new(FilesArchive::of(&workspace, 1 << 28));
     check(&files);
+    let server = Server::start(Durability::Quick).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let database: Arc<dyn Archive> = Arc::new(database(&server.database().unwrap(), &folder));
+    check(&database);
+}
+
+/// A program of the team, with a workspace and a key of its own.
+fn database(url: &str, folder: &TempDir) -> DatabaseArchive {
+    let team = Team::new(Address::parse(url, None).unwrap()).unwrap();
+    DatabaseArchive::new(team, &Workspace::at(folder.path()).unwrap())
 }
 
 fn is_stored(answer: &Answer) -> bool {
@@ -92,7 +106,7 @@ fn is_known(answer: &Answer) -> bool {
 
 #[test]
 fn bundles_are_kept_once_and_proved_by_one_growing_ledger() {
-    over_files(|archive| {
+    over_both(|archive| {
         let intake = Intake::of(Arc::clone(archive));
         let signer = key(1);
         let refused = intake.take(&shipment(0..3, &signer, 0)).unwrap_err();
@@ -181,7 +195,7 @@ fn leaf_of(bytes: &[u8]) -> Leaf {
 
 #[test]
 fn many_machines_at_once_make_one_ledger_without_a_gap() {
-    over_files(|archive| {
+    over_both(|archive| {
         let intake = Intake::of(Arc::clone(archive));
         for number in 1..=4 {
             archive
@@ -268,7 +282,7 @@ fn groups_and_filters_add_up() {
         },
     ];
     let reports = std::sync::Mutex::new(Vec::new());
-    over_files(|archive| {
+    over_both(|archive| {
         let signer = key(1);
         archive
             .enroll(&signer.public(), "one", &act("key.enroll"))
@@ -283,6 +297,7 @@ fn groups_and_filters_add_up() {
             .push(wanted.iter().map(of).collect::<Vec<_>>());
     });
     let reports = reports.into_inner().unwrap();
+    assert_eq!(reports[0], reports[1], "both engines add up to the same");
     let [first, all, models, ..] = &reports[0][..] else {
         panic!()
     };
@@ -292,7 +307,7 @@ fn groups_and_filters_add_up() {
 
 #[test]
 fn lines_of_each_writer_are_kept_once() {
-    over_files(|archive| {
+    over_both(|archive| {
         let intake = Intake::of(Arc::clone(archive));
         let send = |signer: &SigningKey, lines: &[(&str, u64, &str)]| {
             archive
@@ -344,7 +359,7 @@ fn lines_of_each_writer_are_kept_once() {
 
 #[test]
 fn tokens_and_codes_work_once_and_every_act_is_noted() {
-    over_files(|archive| {
+    over_both(|archive| {
         let (token, secret) = Token::create("ci", Role::Agent, &act("token.create")).unwrap();
         archive.add_token(&token, &act("token.create")).unwrap();
         assert!(archive.add_token(&token, &act("token.create")).is_err());
@@ -391,8 +406,9 @@ fn an_archive_moves_elsewhere_and_back_without_loss() {
     let mut packer = Packer::new(0);
     assert!(packer.line(&LogName::runs(), 3, b"{\"a\":1}"));
     intake.take(&packer.sign(&signer).into()).unwrap();
+    let server = Server::start(Durability::Quick).unwrap();
     let third = tempfile::tempdir().unwrap();
-    let database = FilesArchive::of(&Workspace::at(third.path()).unwrap(), 1 << 28);
+    let database = database(&server.database().unwrap(), &third);
     let there = copy(source.as_ref(), &database, &act("migrate")).unwrap();
     assert_eq!(
         (there.bundles, there.lines, there.machines, there.tokens),
