@@ -1,8 +1,8 @@
 //! A program that dispatches through the team's store as fast as it can, for tests that kill it and for measurements.
 //!
 //! Arguments: URL, folder, role, threads, the time by its own clock, and `each` or `rate`. With `each` it prints every
-//! dispatch that was written down, after it was acknowledged: trace id, route, and the machine's uptime when it was begun;
-//! with `rate` it prints how many dispatches it decided each second.
+//! dispatch that was written down, after it was acknowledged: trace id, route, and the machine's uptime when it was asked for
+//! and when it was decided; with `rate` it prints how many dispatches it decided each second.
 
 #![expect(
     clippy::print_stdout,
@@ -51,9 +51,9 @@ fn main() {
                         trace_id: &trace,
                         now,
                     };
-                    let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
-                    let began = uptime.split(' ').next().unwrap();
+                    let asked_at = uptime();
                     let begun = specialists.begin(asked, &Embedding, &|_| Ok(()));
+                    let decided_at = uptime();
                     let source = begun.decision.route;
                     specialists.settle(asked, &begun, source, Err("no_fallback"));
                     decided.fetch_add(1, Ordering::Relaxed);
@@ -63,7 +63,8 @@ fn main() {
                             .is_ok()
                     {
                         let mut out = std::io::stdout().lock();
-                        writeln!(out, "{trace} {} {began}", source.name()).unwrap();
+                        let route = source.name();
+                        writeln!(out, "{trace} {route} {asked_at} {decided_at}").unwrap();
                         out.flush().unwrap();
                     }
                 }
@@ -76,4 +77,10 @@ fn main() {
             }
         }
     });
+}
+
+/// Seconds since the machine started, which every process reads alike.
+fn uptime() -> String {
+    let text = std::fs::read_to_string("/proc/uptime").unwrap();
+    text.split(' ').next().unwrap().to_owned()
 }

@@ -244,15 +244,23 @@ fn an_acknowledged_halt_holds_while_programs_are_killed_and_the_database_restart
     for replica in &mut replicas {
         lines.extend(replica.kill());
     }
-    let served: Vec<f64> = lines
+    // Each was decided at some moment between its call and its answer.
+    let moment = |word: Option<&str>| -> f64 { word.unwrap().parse().unwrap() };
+    let served: Vec<(f64, f64)> = lines
         .iter()
         .filter(|line| line.contains(" specialist "))
-        .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
+        .map(|line| {
+            let mut words = line.split(' ').skip(2);
+            (moment(words.next()), moment(words.next()))
+        })
         .collect();
-    let outside = |began: &&f64| !halted.iter().any(|(from, to)| (from..to).contains(began));
-    assert!(served.iter().filter(outside).count() > 50, "it served");
-    let inside = served.iter().filter(|began| !outside(began)).count();
+    let is_inside = |(began, answered): &&(f64, f64)| {
+        let mut halts = halted.iter();
+        halts.any(|(from, to)| from <= began && answered <= to)
+    };
+    let inside = served.iter().filter(is_inside).count();
     assert_eq!(inside, 0, "dispatches to a halted specialist");
+    assert!(served.len() > 50, "it served");
     let asked = lines.len() - served.len();
     eprintln!(
         "6 halts: none of {} dispatches served under one, {asked} went elsewhere",
