@@ -6,7 +6,6 @@
 
 #![expect(
     clippy::panic,
-    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a test that cannot be prepared has failed"
 )]

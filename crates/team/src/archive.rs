@@ -88,12 +88,10 @@ impl DatabaseArchive {
         let name = format!("roleos/{}", base::fresh_uuid());
         let ledger = "INSERT INTO ledger (origin) VALUES ($1) ON CONFLICT DO NOTHING";
         let key = "INSERT INTO ledger_keys (key) VALUES ($1) ON CONFLICT DO NOTHING";
-        self.team
-            .with(|client| {
-                client.execute_typed(ledger, &[(&name, Type::TEXT)])?;
-                client.execute_typed(key, &[(&&public.to_bytes()[..], Type::BYTEA)])
-            })
-            .map_err(failed)?;
+        self.team.with(|client| {
+            client.execute_typed(ledger, &[(&name, Type::TEXT)])?;
+            client.execute_typed(key, &[(&&public.to_bytes()[..], Type::BYTEA)])
+        })?;
         *introduced() = Some(public);
         Ok(keys)
     }
@@ -110,11 +108,7 @@ impl DatabaseArchive {
             };
             let wanted = [(row.month, row.leaf.bundle_sha256)];
             let bytes = self.team.with(|client| bytes::get(client, &wanted));
-            let bytes = bytes
-                .map_err(failed)?
-                .into_values()
-                .next()
-                .unwrap_or_default();
+            let bytes = bytes?.into_values().next().unwrap_or_default();
             let facts =
                 Bundle::parse(&bytes, Strictness::Strict).map(|bundle| Facts::of(bundle.claims()));
             if facts.ok().as_ref() != Some(&self.facts(row.place)?) {
@@ -128,8 +122,7 @@ impl DatabaseArchive {
         let sql = "SELECT facts, mode, role, model, agent, specialist, suite FROM leaves WHERE place = $1";
         let rows = self
             .team
-            .with(|client| client.query_typed(sql, &[(&place, Type::INT8)]))
-            .map_err(failed)?;
+            .with(|client| client.query_typed(sql, &[(&place, Type::INT8)]))?;
         let facts = rows.first().and_then(|row| {
             Some(Facts {
                 row: facts::unpack(row.get(0))?,
@@ -150,8 +143,7 @@ impl DatabaseArchive {
         let from = number(from)?;
         let rows = self
             .team
-            .with(|client| client.query_typed(sql, &[(&from, Type::INT8), (&most, Type::INT8)]))
-            .map_err(failed)?;
+            .with(|client| client.query_typed(sql, &[(&from, Type::INT8), (&most, Type::INT8)]))?;
         let leaf = |row: &postgres::Row| LeafRow {
             place: row.get(0),
             leaf: Leaf {
@@ -176,7 +168,7 @@ impl DatabaseArchive {
             .map(|row| (row.month, row.leaf.bundle_sha256))
             .collect();
         let bytes = self.team.with(|client| bytes::get(client, &wanted));
-        let mut bytes: BTreeMap<[u8; 32], Vec<u8>> = bytes.map_err(failed)?;
+        let mut bytes: BTreeMap<[u8; 32], Vec<u8>> = bytes?;
         for row in rows {
             each(Kept {
                 index: row.place.unsigned_abs(),
@@ -196,7 +188,7 @@ impl Archive for DatabaseArchive {
             let row = client.query_typed("SELECT origin, size FROM ledger", &[])?;
             Ok((row, tree::keys(client)?))
         });
-        let (rows, keys) = rows.map_err(failed)?;
+        let (rows, keys) = rows?;
         let row = rows.first();
         let origin = row.and_then(|row| Origin::parse(row.get(0)).ok());
         Ok(Identity {
@@ -229,16 +221,16 @@ impl Archive for DatabaseArchive {
 
     fn commit(&self, items: &[Item]) -> Result<Committed, ArchiveError> {
         let keys = self.introduce()?;
-        self.team.keep_partitions().map_err(failed)?;
+        self.team.keep_partitions()?;
         // Dropped after an error, it takes back what was begun.
-        let mut connection = self.team.connection().map_err(failed)?;
+        let mut connection = self.team.connection()?;
         let committed = commit::commit(&mut connection, signing(&keys)?, items)?;
         connection.give_back();
         Ok(committed)
     }
 
     fn growth(&self, from: u64) -> Result<Option<ConsistencyProof>, ArchiveError> {
-        let mut connection = self.team.connection().map_err(failed)?;
+        let mut connection = self.team.connection()?;
         let mut tree = Tree::read(&mut connection, false)?;
         let size = tree.tiles.size();
         if from > size || size == 0 {
@@ -267,12 +259,15 @@ impl Archive for DatabaseArchive {
             });
             bytes::get(client, &wanted.collect::<Vec<_>>())
         });
-        Ok(found.map_err(failed)?.into_values().next())
+        Ok(found?.into_values().next())
     }
 
     fn scorecard(&self, wanted: &Wanted) -> Result<Report, ArchiveError> {
-        let size = self.identity()?.size;
-        let mut connection = self.team.connection().map_err(failed)?;
+        let mut connection = self.team.connection()?;
+        let size = connection.run(|client| client.query_typed("SELECT size FROM ledger", &[]))?;
+        let size = size
+            .first()
+            .map_or(0, |row| row.get::<_, i64>(0).unsigned_abs());
         let report = report::report(&mut connection, size, wanted)?;
         connection.give_back();
         Ok(report)
@@ -323,7 +318,7 @@ impl Archive for DatabaseArchive {
                     ],
                 )
             });
-            let rows = rows.map_err(failed)?;
+            let rows = rows?;
             let Some(end) = rows.last() else {
                 return Ok(());
             };
@@ -368,12 +363,13 @@ fn signing(keys: &KeyStore) -> Result<&witness::key::SigningKey, ArchiveError> {
     keys.signing().ok_or_else(none)
 }
 
-/// An error of the store as one of the archive.
-fn failed(error: TeamError) -> ArchiveError {
-    match &error {
-        _ if error.is_away() => ArchiveError::Away(error.to_string()),
-        TeamError::Damaged { .. } => ArchiveError::Damaged(error.to_string()),
-        _ => ArchiveError::Failed(error.to_string()),
+impl From<TeamError> for ArchiveError {
+    fn from(error: TeamError) -> Self {
+        match &error {
+            _ if error.is_away() => Self::Away(error.to_string()),
+            TeamError::Damaged { .. } => Self::Damaged(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
     }
 }
 

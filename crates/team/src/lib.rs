@@ -17,7 +17,7 @@ mod tls;
 
 pub use address::{Address, AddressError, Mode};
 pub use archive::DatabaseArchive;
-pub use attach::{archive, attach, open};
+pub use attach::{archive, attach, open, serving_archive};
 pub use error::TeamError;
 pub use pool::{Connection, Team};
 pub use postgres;

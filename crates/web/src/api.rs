@@ -179,7 +179,7 @@ impl Desk {
         let view = open_view(&workspace, &config, &store, &paths)?;
         let (news, _) = broadcast::channel(MAX_BEHIND);
         let max_bytes = config.witness.max_bundle_bytes();
-        let archive = ::team::archive(&workspace, &config.store, max_bytes)?;
+        let archive = ::team::serving_archive(&workspace, &config.store, max_bytes)?;
         Ok(Self {
             specialists: ::team::attach(
                 Specialists::new(paths, settings),

@@ -14,7 +14,7 @@ use witness::ledger::proof::InclusionProof;
 use witness::wire::TaskId;
 
 use super::tree::{Tree, number};
-use super::{bytes, clean, facts, failed};
+use super::{bytes, clean, facts};
 use crate::pool::Connection;
 
 /// The hash and the place of each task that is logged.
@@ -26,30 +26,18 @@ pub(super) fn commit(
     key: &SigningKey,
     items: &[Item],
 ) -> Result<Committed, ArchiveError> {
-    let bundle = |item| match item {
-        &Item::Bundle(ref bundle) => Some(&**bundle),
-        Item::Line(_) => None,
-    };
     let bundles: Vec<&NewBundle> = items.iter().filter_map(bundle).collect();
-    let month = connection.run(begin).map_err(failed)?;
+    let month = connection.run(begin)?;
     let known = known_of(connection, &bundles)?;
     let unknown = |bundle: &&NewBundle| !known.contains_key(&bundle.leaf.task_id);
     let unknown: Vec<&NewBundle> = bundles.iter().copied().filter(unknown).collect();
     // Before the lock: this is most of the work, and others need not wait for it.
-    connection
-        .run(|client| bytes::put(client, month, &unknown))
-        .map_err(failed)?;
+    connection.run(|client| bytes::put(client, month, &unknown))?;
     let mut tree = Tree::read(connection, true)?;
     let bundles = append(connection, &mut tree, (month, key), &bundles)?;
-    let line = |item| match item {
-        &Item::Line(ref line) => Some(line),
-        Item::Bundle(_) => None,
-    };
     let lines: Vec<&NewLine> = items.iter().filter_map(line).collect();
     let lines = add_lines(connection, month, &lines)?;
-    connection
-        .run(|client| client.batch_execute("COMMIT"))
-        .map_err(failed)?;
+    connection.run(|client| client.batch_execute("COMMIT"))?;
     let (mut bundles, mut lines) = (bundles.into_iter(), lines.into_iter());
     let lost = || ArchiveError::Failed("an item was lost on the way".to_owned());
     let placed = items.iter().map(|item| match item {
@@ -60,6 +48,20 @@ pub(super) fn commit(
         placed: placed.collect::<Result<_, _>>()?,
         checkpoint: tree.signed.map(Arc::new),
     })
+}
+
+fn bundle(item: &Item) -> Option<&NewBundle> {
+    match item {
+        Item::Bundle(bundle) => Some(bundle),
+        Item::Line(_) => None,
+    }
+}
+
+fn line(item: &Item) -> Option<&NewLine> {
+    match item {
+        Item::Line(line) => Some(line),
+        Item::Bundle(_) => None,
+    }
 }
 
 fn begin(client: &mut Client) -> Result<i32, postgres::Error> {
@@ -74,9 +76,7 @@ fn known_of(connection: &mut Connection, bundles: &[&NewBundle]) -> Result<Known
     }
     let tasks: Vec<Uuid> = bundles.iter().map(|one| task_of(one)).collect();
     let sql = "SELECT task, sha256, place FROM leaves WHERE task = ANY($1)";
-    let rows = connection
-        .run(|client| client.query_typed(sql, &[(&tasks, Type::UUID_ARRAY)]))
-        .map_err(failed)?;
+    let rows = connection.run(|client| client.query_typed(sql, &[(&tasks, Type::UUID_ARRAY)]))?;
     let known = rows.iter().map(|row| {
         let task = TaskId(row.get::<_, Uuid>(0).into_bytes());
         let hash = row.get::<_, &[u8]>(1).try_into().unwrap_or_default();
@@ -178,7 +178,7 @@ fn insert_leaves(
             ],
         )
     });
-    inserted.map(drop).map_err(failed)
+    inserted.map(drop).map_err(ArchiveError::from)
 }
 
 /// Which line: writer, log and number.
@@ -205,9 +205,7 @@ fn add_lines(
         (&logs as _, Type::TEXT_ARRAY),
         (&numbers as _, Type::INT8_ARRAY),
     ];
-    let rows = connection
-        .run(|client| client.query_typed(read, &arguments))
-        .map_err(failed)?;
+    let rows = connection.run(|client| client.query_typed(read, &arguments))?;
     let known = rows
         .iter()
         .map(|row| ((row.get(0), row.get(1), row.get(2)), row.get(3)));
@@ -254,7 +252,7 @@ fn insert_lines(
             ],
         )
     });
-    inserted.map(drop).map_err(failed)
+    inserted.map(drop).map_err(ArchiveError::from)
 }
 
 fn key_of(line: &NewLine) -> LineKey {

@@ -6,7 +6,7 @@ use postgres::Client;
 use postgres::types::{ToSql, Type};
 use witness::key::{KeyId, PublicKey};
 
-use super::{clean, failed};
+use super::clean;
 use crate::pool::Team;
 
 type Arguments<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
@@ -38,7 +38,7 @@ fn change(
     sql: &str,
     arguments: Arguments<'_>,
 ) -> Result<bool, ArchiveError> {
-    let mut connection = team.connection().map_err(failed)?;
+    let mut connection = team.connection()?;
     let changed = connection.run(|client| {
         client.batch_execute("BEGIN")?;
         let is_changed = client.execute_typed(sql, arguments)? > 0;
@@ -48,16 +48,14 @@ fn change(
         client.batch_execute("COMMIT")?;
         Ok(is_changed)
     });
-    let changed = changed.map_err(failed)?;
+    let changed = changed?;
     connection.give_back();
     Ok(changed)
 }
 
 pub(super) fn enrolled(team: &Team) -> Result<Vec<Enrolled>, ArchiveError> {
     let sql = "SELECT key, machine, at_ns, by_whom FROM machines ORDER BY at_ns, key";
-    let rows = team
-        .with(|client| client.query_typed(sql, &[]))
-        .map_err(failed)?;
+    let rows = team.with(|client| client.query_typed(sql, &[]))?;
     let enrolled = |row: &postgres::Row| {
         Some(Enrolled {
             key: PublicKey::parse(row.get::<_, &[u8]>(0).as_array()?)?,
@@ -105,8 +103,7 @@ pub(super) fn offer_code(
     team.with(|client| {
         let old = "DELETE FROM codes WHERE until_ns <= $1";
         client.execute_typed(old, &[(&time(act.at_ns), Type::INT8)])
-    })
-    .map_err(failed)?;
+    })?;
     let sql = "INSERT INTO codes (hash, until_ns, by_whom) VALUES ($1, $2, $3)";
     let arguments: Arguments<'_> = &[
         (&code.0, Type::TEXT),
@@ -123,17 +120,13 @@ pub(super) fn use_code(
 ) -> Result<Option<String>, ArchiveError> {
     let sql = "DELETE FROM codes WHERE hash = $1 AND until_ns > $2 RETURNING by_whom";
     let arguments: Arguments<'_> = &[(&code.0, Type::TEXT), (&time(now_ns), Type::INT8)];
-    let rows = team
-        .with(|client| client.query_typed(sql, arguments))
-        .map_err(failed)?;
+    let rows = team.with(|client| client.query_typed(sql, arguments))?;
     Ok(rows.first().map(|row| row.get(0)))
 }
 
 pub(super) fn tokens(team: &Team) -> Result<Vec<Token>, ArchiveError> {
     let sql = "SELECT name, role, hash, at_ns, by_whom, revoked_ns FROM tokens ORDER BY number";
-    let rows = team
-        .with(|client| client.query_typed(sql, &[]))
-        .map_err(failed)?;
+    let rows = team.with(|client| client.query_typed(sql, &[]))?;
     let token = |row: &postgres::Row| {
         let role: &str = row.get(1);
         let unknown = || ArchiveError::Damaged(format!("a token has the role `{role}`"));
@@ -176,15 +169,14 @@ pub(super) fn revoke_token(team: &Team, name: &str, act: &Act) -> Result<bool, A
 }
 
 pub(super) fn add_act(team: &Team, act: &Act) -> Result<(), ArchiveError> {
-    team.with(|client| note(client, act)).map_err(failed)
+    team.with(|client| note(client, act))
+        .map_err(ArchiveError::from)
 }
 
 pub(super) fn acts(team: &Team, most: usize) -> Result<Vec<Act>, ArchiveError> {
     let sql = "SELECT at_ns, who, what, subject, why FROM acts ORDER BY number DESC LIMIT $1";
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let rows = team
-        .with(|client| client.query_typed(sql, &[(&most, Type::INT8)]))
-        .map_err(failed)?;
+    let rows = team.with(|client| client.query_typed(sql, &[(&most, Type::INT8)]))?;
     let act = |row: &postgres::Row| Act {
         at_ns: row.get::<_, i64>(0).unsigned_abs(),
         who: row.get(1),

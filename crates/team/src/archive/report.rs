@@ -7,7 +7,7 @@ use witness::extension::field;
 use witness::scorecard::{Adder, GroupBy, Report, Wanted};
 
 use super::tree::number;
-use super::{clean, facts, failed};
+use super::{clean, facts};
 use crate::pool::Connection;
 
 /// Leaves of one query.
@@ -76,7 +76,7 @@ pub(super) fn report(
             )
         });
         let mut met = 0;
-        for row in rows.map_err(failed)? {
+        for row in rows? {
             met += add(&mut adder, wanted, row.get(0), row.get(1))?;
         }
         adder.filtered((to - from).saturating_sub(met));

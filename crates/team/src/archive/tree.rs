@@ -11,7 +11,6 @@ use witness::ledger::checkpoint::Origin;
 use witness::ledger::note::SignedCheckpoint;
 use witness::ledger::tiles::{Missing, Tile, TileId, TiledTree};
 
-use super::failed;
 use crate::pool::Connection;
 
 /// Hashes of a full tile, as a power of two.
@@ -35,9 +34,7 @@ impl Tree {
             true => format!("{READ} FOR UPDATE"),
             false => READ.to_owned(),
         };
-        let row = connection
-            .run(|client| client.query_typed(&sql, &[]))
-            .map_err(failed)?;
+        let row = connection.run(|client| client.query_typed(&sql, &[]))?;
         let row = row.first().ok_or_else(|| damaged("it has no name"))?;
         let origin = Origin::parse(row.get(0)).map_err(|error| damaged(&error.to_string()))?;
         let size =
@@ -70,7 +67,7 @@ impl Tree {
         let Some(signed) = &self.signed else {
             return Ok(());
         };
-        let keys = connection.run(keys).map_err(failed)?;
+        let keys = connection.run(keys)?;
         let attested = signed.verify(&keys);
         let attested = attested.map_err(|error| damaged(&error.to_string()))?;
         let found = self.tiles.checkpoint(&self.origin);
@@ -114,7 +111,7 @@ impl Tree {
                 &[(&size, Type::INT8), (&text, Type::TEXT)],
             )
         });
-        written.map(drop).map_err(failed)
+        written.map(drop).map_err(ArchiveError::from)
     }
 
     /// Asks the tree, and reads the tiles that turn out to be missing.
@@ -153,7 +150,7 @@ impl Tree {
                 &[(&levels, Type::INT2_ARRAY), (&places, Type::INT8_ARRAY)],
             )
         });
-        for row in rows.map_err(failed)? {
+        for row in rows? {
             let id = TileId {
                 level: u8::try_from(row.get::<_, i16>(0)).unwrap_or(u8::MAX),
                 index: u64::try_from(row.get::<_, i64>(1)).unwrap_or(u64::MAX),
