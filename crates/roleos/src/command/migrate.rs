@@ -102,14 +102,14 @@ fn store(context: &Context, name: &str) -> Store {
     }
 }
 
-fn bad_store(error: SharedError) -> Failure {
+fn bad_store(error: &SharedError) -> Failure {
     Failure::refused("bad_store", error.to_string())
 }
 
 fn archive(context: &Context, name: &str) -> Result<Arc<dyn Archive>, Failure> {
     let max_bytes = context.config.witness.max_bundle_bytes();
     let set = store(context, name);
-    team::archive(&context.workspace, &set, max_bytes).map_err(bad_store)
+    team::archive(&context.workspace, &set, max_bytes).map_err(|error| bad_store(&error))
 }
 
 fn side(context: &Context, name: &str) -> Result<Specialists, Failure> {
@@ -117,7 +117,8 @@ fn side(context: &Context, name: &str) -> Result<Specialists, Failure> {
         .map_err(|error| Failure::input("bad_variable", error.to_string()))?;
     let paths = Paths::find(&context.workspace, &context.environment, &Named::default());
     let set = store(context, name);
-    team::attach(Specialists::new(paths, settings), &context.workspace, &set).map_err(bad_store)
+    team::attach(Specialists::new(paths, settings), &context.workspace, &set)
+        .map_err(|error| bad_store(&error))
 }
 
 fn failed(error: MoveError) -> Failure {
