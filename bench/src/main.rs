@@ -2,6 +2,7 @@
 //!
 //! One module per crate; each returns rows. Absolute figures depend on the machine and its load, ratios much less so.
 
+mod archive_rows;
 mod catalog_rows;
 mod fill;
 mod gateway_rows;
@@ -54,6 +55,13 @@ struct Args {
     /// Dispatch through the store at this URL until the process is killed. Used by the rows of the team's store.
     #[arg(long, hide = true, value_name = "URL")]
     replica_of: Option<String>,
+    /// Take the shipments of `--shipments` into the store at this URL, print the seconds and the memory, and end. Used by the
+    /// rows of the team's store.
+    #[arg(long, hide = true, value_name = "URL", requires = "shipments")]
+    ingest_into: Option<String>,
+    /// Files that are numbered from 0.
+    #[arg(long, hide = true, value_name = "DIR")]
+    shipments: Option<std::path::PathBuf>,
 }
 
 #[expect(
@@ -78,6 +86,10 @@ fn main() -> ExitCode {
     if let Some(url) = args.replica_of {
         team_rows::replica(&url);
     }
+    if let (Some(url), Some(shipments)) = (&args.ingest_into, &args.shipments) {
+        println!("{}", archive_rows::intake(url, shipments));
+        return ExitCode::SUCCESS;
+    }
     if args.quick {
         measure::be_quick();
     }
@@ -96,6 +108,7 @@ fn main() -> ExitCode {
     rows.extend(gateway_rows::rows(&wanted));
     rows.extend(page_rows::rows(&wanted));
     rows.extend(team_rows::rows(&wanted));
+    rows.extend(archive_rows::rows(&wanted));
     rows.extend(growth_rows::rows(&wanted));
     if let Some(Err(error)) = args.docs.map(|docs| report::write(&docs, &rows)) {
         eprintln!("the page cannot be written: {error}");

@@ -218,7 +218,7 @@ Example:
     /// Verify the Merkle log over all bundles; prove inclusion.
     #[command(subcommand)]
     Ledger(command::ledger::Command),
-    /// Move routing state between files and a team's database.
+    /// Move evidence and routing between files and a team's database.
     Migrate(command::migrate::Args),
     /// Send evidence to the archive of a team.
     Ship(command::ship::Args),

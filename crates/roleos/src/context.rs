@@ -6,7 +6,6 @@ use std::sync::Arc;
 use base::config::Config;
 use base::environment::Environment;
 use base::workspace::Workspace;
-use evidence::archive::files::FilesArchive;
 use evidence::archive::{Archive, ArchiveError};
 use evidence::scan;
 use evidence::store::Store;
@@ -69,7 +68,11 @@ impl Context {
     /// Returns the archive for the evidence of other machines.
     pub fn archive(&self) -> Result<Arc<dyn Archive>, Failure> {
         let max_bytes = self.config.witness.max_bundle_bytes();
-        Ok(Arc::new(FilesArchive::of(&self.workspace, max_bytes)))
+        let archive = team::archive(&self.workspace, &self.config.store, max_bytes);
+        archive.map_err(|error| {
+            Failure::refused("bad_store", error.to_string())
+                .hint("`roleos config list` shows `store.url` and `store.password_env`")
+        })
     }
 
     /// Returns the options for reading bundle files.

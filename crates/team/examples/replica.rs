@@ -1,7 +1,8 @@
 //! A program that dispatches through the team's store as fast as it can, for tests that kill it and for measurements.
 //!
-//! Arguments: URL, folder, role, threads, `each` or `rate`. With `each` it prints the trace id of every logged
-//! dispatch, after it was acknowledged; with `rate` it prints how many dispatches it decided each second.
+//! Arguments: URL, folder, role, threads, the time by its own clock, and `each` or `rate`. With `each` it prints every
+//! dispatch that was written down, after it was acknowledged: trace id, route, and the machine's uptime when it was asked for
+//! and when it was decided; with `rate` it prints how many dispatches it decided each second.
 
 #![expect(
     clippy::print_stdout,
@@ -25,7 +26,7 @@ use team::{Address, Routing, Team};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [url, folder, role, threads, how] = arguments.as_slice() else {
+    let [url, folder, role, threads, now, how] = arguments.as_slice() else {
         std::process::exit(2);
     };
     let workspace = Workspace::at(folder.as_ref()).unwrap();
@@ -48,9 +49,11 @@ fn main() {
                         role,
                         input: &input,
                         trace_id: &trace,
-                        now: "2026-09-03T10:00:00Z",
+                        now,
                     };
+                    let asked_at = uptime();
                     let begun = specialists.begin(asked, &Embedding, &|_| Ok(()));
+                    let decided_at = uptime();
                     let source = begun.decision.route;
                     specialists.settle(asked, &begun, source, Err("no_fallback"));
                     decided.fetch_add(1, Ordering::Relaxed);
@@ -60,7 +63,8 @@ fn main() {
                             .is_ok()
                     {
                         let mut out = std::io::stdout().lock();
-                        writeln!(out, "{trace}").unwrap();
+                        let route = source.name();
+                        writeln!(out, "{trace} {route} {asked_at} {decided_at}").unwrap();
                         out.flush().unwrap();
                     }
                 }
@@ -73,4 +77,10 @@ fn main() {
             }
         }
     });
+}
+
+/// Seconds since the machine started, which every process reads alike.
+fn uptime() -> String {
+    let text = std::fs::read_to_string("/proc/uptime").unwrap();
+    text.split(' ').next().unwrap().to_owned()
 }

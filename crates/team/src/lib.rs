@@ -5,6 +5,7 @@
 //! works on rows; it makes no decisions and prints nothing.
 
 mod address;
+mod archive;
 mod attach;
 mod error;
 mod migrations;
@@ -15,7 +16,8 @@ pub mod throwaway;
 mod tls;
 
 pub use address::{Address, AddressError, Mode};
-pub use attach::{attach, open};
+pub use archive::DatabaseArchive;
+pub use attach::{archive, attach, open, serving_archive};
 pub use error::TeamError;
 pub use pool::{Connection, Team};
 pub use postgres;

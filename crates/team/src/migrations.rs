@@ -5,7 +5,10 @@ use postgres::Client;
 use crate::error::TeamError;
 
 /// The files of `migrations/`, in order; a file that was released is never edited.
-const MIGRATIONS: &[(i32, &str)] = &[(1, include_str!("../migrations/0001_routing.sql"))];
+const MIGRATIONS: &[(i32, &str)] = &[
+    (1, include_str!("../migrations/0001_routing.sql")),
+    (2, include_str!("../migrations/0002_evidence.sql")),
+];
 
 /// The lock number by which programs wait for each other.
 const LOCK: i64 = 0x0072_6f6c_656f_7331;
@@ -16,16 +19,18 @@ const RECORD: &str = "CREATE TABLE IF NOT EXISTS roleos_migrations (
     applied_at timestamptz NOT NULL DEFAULT now()
 )";
 
-/// Creates the partition of this month or a later one. A line of another time goes to the default partition.
-const MONTHS: &str = "SELECT roleos_month($1, now() + make_interval(months => $2))";
+/// Makes the partitions of this month and the next. A row of another time goes to the partition for the rest.
+const PARTITIONS: &str =
+    "SELECT roleos_partitions(now() + make_interval(months => n)) FROM generate_series(0, 1) AS n";
+
+const WAIT: &str = "SELECT pg_advisory_xact_lock($1)";
 
 /// Upgrades the tables to the newest schema; fails if they are newer or from another build.
 pub(crate) fn apply(client: &mut Client, address: &str) -> Result<(), TeamError> {
     let failed = |error: postgres::Error| TeamError::of(address.to_owned(), &error);
     let mut transaction = client.transaction().map_err(failed)?;
-    // It is released at any end of the transaction.
-    let lock = "SELECT pg_advisory_xact_lock($1)";
-    transaction.execute(lock, &[&LOCK]).map_err(failed)?;
+    // It is freed when the transaction ends, however it ends.
+    transaction.execute(WAIT, &[&LOCK]).map_err(failed)?;
     transaction.batch_execute(RECORD).map_err(failed)?;
     let rows = transaction
         .query("SELECT number, sha256 FROM roleos_migrations", &[])
@@ -62,10 +67,14 @@ pub(crate) fn apply(client: &mut Client, address: &str) -> Result<(), TeamError>
             }
         }
     }
-    for months in [0, 1] {
-        transaction
-            .execute(MONTHS, &[&"log_lines", &months])
-            .map_err(failed)?;
-    }
+    transaction.execute(PARTITIONS, &[]).map_err(failed)?;
     transaction.commit().map_err(failed)
+}
+
+/// Makes the partitions of this month and the next where there are none, for a program that runs longer than that.
+pub(crate) fn keep_partitions(client: &mut Client) -> Result<(), postgres::Error> {
+    let mut transaction = client.transaction()?;
+    transaction.execute(WAIT, &[&LOCK])?;
+    transaction.execute(PARTITIONS, &[])?;
+    transaction.commit()
 }

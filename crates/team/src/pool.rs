@@ -32,7 +32,10 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Time of silence after which the system checks the other end.
 const SILENT: Duration = Duration::from_secs(30);
 
-/// Time after a failed connection in which the next callers get the same error without waiting.
+/// How often a program looks whether the partitions of the next month are there.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// After a connection failed, the next callers hear the same for so long instead of waiting themselves.
 const BACK_OFF: Duration = Duration::from_millis(500);
 
 /// The database of a team. Clones share the connections.
@@ -53,6 +56,7 @@ struct State {
     idle: Vec<(Client, Instant)>,
     open: usize,
     is_migrated: bool,
+    partitioned: Option<Instant>,
     failed: Option<(Instant, String)>,
 }
 
@@ -137,7 +141,27 @@ impl Team {
         Ok(Connection { inner, client })
     }
 
-    /// Converts an error of the driver.
+    /// Makes the partitions of this month and the next, once a day.
+    ///
+    /// # Errors
+    /// The database is away or refused.
+    pub(crate) fn keep_partitions(&self) -> Result<(), TeamError> {
+        let state = || {
+            self.inner
+                .state
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let is_old = |when: Instant| when.elapsed() > DAY;
+        if state().partitioned.is_some_and(|when| !is_old(when)) {
+            return Ok(());
+        }
+        self.with(migrations::keep_partitions)?;
+        state().partitioned = Some(Instant::now());
+        Ok(())
+    }
+
+    /// An error of the driver, as one of ours.
     #[must_use]
     pub fn error(&self, error: &postgres::Error) -> TeamError {
         TeamError::of(self.name(), error)

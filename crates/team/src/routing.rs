@@ -107,6 +107,7 @@ impl Routing {
                 // Users of the store get the error; here it is tried again.
                 inner.presence.beat(&inner.team).ok();
                 inner.deliver().ok();
+                inner.team.keep_partitions().ok();
                 drop(inner);
                 std::thread::park_timeout(BEAT);
             }

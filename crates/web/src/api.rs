@@ -20,8 +20,6 @@ use axum::response::Response;
 use base::config::Config;
 use base::environment::Environment;
 use base::workspace::Workspace;
-use evidence::archive::Archive;
-use evidence::archive::files::FilesArchive;
 use evidence::scan;
 use evidence::store::Store;
 use routing::specialists::{Named, Paths, Settings, Specialists};
@@ -181,7 +179,8 @@ impl Desk {
         let store = Store::of(&workspace, config.witness.max_bundle_bytes());
         let view = open_view(&workspace, &config, &store, &paths)?;
         let (news, _) = broadcast::channel(MAX_BEHIND);
-        let archive = FilesArchive::of(&workspace, config.witness.max_bundle_bytes());
+        let max_bytes = config.witness.max_bundle_bytes();
+        let archive = ::team::serving_archive(&workspace, &config.store, max_bytes)?;
         Ok(Self {
             specialists: ::team::attach(
                 Specialists::new(paths, settings),
@@ -193,7 +192,7 @@ impl Desk {
             config,
             store,
             view,
-            gate: Arc::new(Gate::of(Arc::new(archive))),
+            gate: Arc::new(Gate::of(archive)),
             logins: logins.into(),
             workspaces: OnceLock::new(),
             notice,
@@ -210,15 +209,6 @@ impl Desk {
             closing: watch::Sender::new(false),
             passphrase: tokio::sync::Mutex::default(),
         })
-    }
-}
-
-impl Desk {
-    /// Stores the evidence of other machines in this archive instead of the workspace.
-    #[must_use]
-    pub fn with_archive(mut self, archive: Arc<dyn Archive>) -> Self {
-        self.gate = Arc::new(Gate::of(archive));
-        self
     }
 }
 

@@ -1,6 +1,7 @@
-//! Copies one archive into another, in either direction, and checks that everything arrived: the same leaves in the
-//! same order, so that both trees have the same root, and every line.
+//! Copies one archive into another, either way, and checks that everything arrived: the same leaves in the same order, so
+//! that both trees have the same root, every line, every machine and token, and the audit log.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use witness::bundle::{Bundle, Strictness};
@@ -40,22 +41,7 @@ pub struct Copied {
 /// Something cannot be copied or differs. Nothing is removed from either.
 pub fn copy(from: &dyn Archive, to: &dyn Archive, act: &Act) -> Result<Copied, ArchiveError> {
     let mut copied = Copied::default();
-    for one in from.enrolled()? {
-        let act = Act {
-            what: "key.enroll".to_owned(),
-            subject: one.key.id().to_string(),
-            ..act.clone()
-        };
-        to.enroll(&one.key, &one.machine, &act)?;
-        copied.machines += 1;
-    }
-    let known = to.tokens()?;
-    for token in from.tokens()? {
-        if !known.iter().any(|one| one.hash == token.hash) {
-            to.add_token(&token, act)?;
-        }
-        copied.tokens += 1;
-    }
+    copy_people(from, to, act, &mut copied)?;
     let identity = from.identity()?;
     let mut keys: Vec<_> = from.enrolled()?.into_iter().map(|one| one.key).collect();
     keys.extend(identity.keys);
@@ -80,7 +66,51 @@ pub fn copy(from: &dyn Archive, to: &dyn Archive, act: &Act) -> Result<Copied, A
     Ok(copied)
 }
 
-/// Parses a stored bundle and checks it as if it were new.
+/// Copies the audit log first, so that what is done here stands behind it.
+fn copy_people(
+    from: &dyn Archive,
+    to: &dyn Archive,
+    act: &Act,
+    copied: &mut Copied,
+) -> Result<(), ArchiveError> {
+    let known: HashSet<Act> = to.acts(usize::MAX)?.into_iter().collect();
+    for old in from.acts(usize::MAX)? {
+        if !known.contains(&old) {
+            to.note(&old)?;
+        }
+    }
+    let machines = from.enrolled()?;
+    for one in &machines {
+        let act = Act {
+            at_ns: one.at_ns,
+            who: one.by.clone(),
+            what: "key.enroll".to_owned(),
+            subject: one.key.id().to_string(),
+            why: format!("moved by {}: {}", act.who, act.why),
+        };
+        to.enroll(&one.key, &one.machine, &act)?;
+        copied.machines += 1;
+    }
+    let known = to.tokens()?;
+    let tokens = from.tokens()?;
+    for token in &tokens {
+        if !known.iter().any(|one| one.hash == token.hash) {
+            to.add_token(token, act)?;
+        }
+        copied.tokens += 1;
+    }
+    let (there, known) = (to.enrolled()?, to.tokens()?);
+    match machines.iter().all(|one| there.contains(one))
+        && tokens.iter().all(|one| known.contains(one))
+    {
+        true => Ok(()),
+        false => Err(ArchiveError::Unfit(
+            "the target has other machines or tokens under the same keys".to_owned(),
+        )),
+    }
+}
+
+/// Reads a kept bundle again and checks it as if it came new.
 fn bundle(kept: Kept, keyring: &Keyring) -> Result<NewBundle, ArchiveError> {
     let task = kept.leaf.task_id;
     let unfit = |why: &str| ArchiveError::Unfit(format!("task {task} cannot be copied: {why}"));

@@ -178,8 +178,8 @@ impl CodeHash {
     }
 }
 
-/// A privileged act, with its actor, time and reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A privileged act: who did what, when and why.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Act {
     /// Time in nanoseconds since 1970.

@@ -7,7 +7,7 @@ use evidence::score::{self, Scored};
 use present::view::score::report as as_json;
 use witness::scorecard::{Acceptance, GroupBy, Report, Scorecard, Standing, Thresholds, Wanted};
 
-use crate::command::many_bundles::ManyBundles;
+use crate::command::many_bundles::{FoundBundles, ManyBundles};
 use crate::render::clean;
 use crate::render::units::{cost, cost_per_solve, counted, grouped, percent, without_cost};
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
@@ -22,6 +22,7 @@ Examples:
   roleos scorecard runs/ --key-file k    bundles from elsewhere, with their key
   roleos scorecard --since 2026-02-01    only newer bundles
   roleos scorecard --accept              exit 1 unless everything holds
+  roleos scorecard --team                all bundles in the team's store
 
 The bundles of the workspace are compared with its ledger. Acceptance needs the ledger to hold, one policy over all
 tasks, and the thresholds of `[acceptance]` in `.role-os/config.toml`.")]
@@ -31,6 +32,9 @@ pub struct Args {
     /// Divide by week, day, mode, role, model, agent, specialist, suite, or fact:NAME.
     #[arg(long, value_name = "WHAT", value_parser = parse_by)]
     by: Option<By>,
+    /// Add up the team's archive, from figures that were computed when its bundles came.
+    #[arg(long, conflicts_with_all = ["paths", "unverified"])]
+    team: bool,
     /// Turn the acceptance criteria into the exit code.
     #[arg(long)]
     accept: bool,
@@ -105,13 +109,17 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         filter: args.bundles.filter()?,
         all: args.bundles.all,
     };
-    let scored = args.bundles.read(context, |bundles| {
+    let of_workspace = |bundles: &FoundBundles| {
         let progress = ui.progress(bundles.count(), "bundles");
         let source = bundles.source(context);
         Ok(score::scorecard(source, &wanted, |done| {
             progress.set(done);
         })?)
-    })?;
+    };
+    let scored = match args.team {
+        true => of_team(context, &wanted)?,
+        false => args.bundles.read(context, of_workspace)?,
+    };
     let thresholds = args.limits.over(context.config.acceptance.thresholds());
     let acceptance = scored.result.acceptance(&thresholds, scored.reasons());
     if ui.json {
@@ -123,6 +131,25 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     }
     let holds = !args.accept || acceptance.is_accepted();
     Ok(Exit::of_check(holds))
+}
+
+/// Adds the archive up. Its ledger is compared by `roleos ship` and `roleos migrate`, not here.
+fn of_team(context: &Context, wanted: &Wanted) -> Result<Scored<Report>, Failure> {
+    let result = context.archive()?.scorecard(wanted)?;
+    let mut counts = Counts {
+        files: result.verified
+            + result.duplicates
+            + result.filtered
+            + result.not_tasks
+            + result.by_agent,
+        ..Counts::default()
+    };
+    counts.take_from(&result);
+    Ok(Scored {
+        result,
+        counts,
+        audit: None,
+    })
 }
 
 fn show(ui: &Ui, scored: &Scored<Report>, acceptance: &Acceptance) -> Result<(), Failure> {

@@ -34,6 +34,8 @@ mod seal;
 
 mod ship;
 
+mod team_store;
+
 mod sealed_sessions;
 
 mod outcomes;

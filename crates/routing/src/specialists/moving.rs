@@ -142,11 +142,16 @@ impl Specialists {
             text.lines()
                 .map(|line| Line::new(*log, &role_of(line), line))
         });
-        let text = moving.registry.as_deref().unwrap_or_default();
-        registry
-            .replace(text, lines.collect())
-            .map_err(FileError::from)?;
-        Ok(())
+        let lines: Vec<Line> = lines.collect();
+        let written = match &moving.registry {
+            Some(text) => registry.replace(text, lines),
+            None if lines.is_empty() => Ok(()),
+            None => {
+                drop(registry);
+                shared.append(lines)
+            }
+        };
+        Ok(written.map_err(FileError::from)?)
     }
 
     fn unpack_to_files(&self, moving: &Moving) -> Result<(), MoveError> {

@@ -1,5 +1,5 @@
-//! The archive of evidence over the files of a workspace: storing once, in order, with proofs, and copying without
-//! loss.
+//! The same tests of the archive of evidence over both engines, the files of a workspace and the team's database: once, in
+//! order, with proofs, and without loss on the way from one to the other.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,6 +16,9 @@ use evidence::archive::intake::{Answer, Intake, Refused};
 use evidence::archive::people::{Act, CodeHash, Role, Token, hash_of};
 use evidence::archive::shipment::Packer;
 use evidence::archive::{Archive, LogName};
+use team::throwaway::{Durability, Server};
+use team::{Address, DatabaseArchive, Team};
+use tempfile::TempDir;
 use witness::builder::Builder;
 use witness::key::SigningKey;
 use witness::ledger::Leaf;
@@ -63,12 +66,22 @@ fn shipment(numbers: std::ops::Range<u64>, signer: &SigningKey, seen: u64) -> Ar
     packer.sign(signer).into()
 }
 
-/// Runs a check over a fresh archive.
-fn over_files(check: impl Fn(&Arc<dyn Archive>)) {
+/// Runs a test over the files, and over a database of its own.
+fn over_both(check: impl Fn(&Arc<dyn Archive>)) {
     let folder = tempfile::tempdir().unwrap();
     let workspace = Workspace::at(folder.path()).unwrap();
     let files: Arc<dyn Archive> = Arc::new(FilesArchive::of(&workspace, 1 << 28));
     check(&files);
+    let server = Server::start(Durability::Quick).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let database: Arc<dyn Archive> = Arc::new(database(&server.database().unwrap(), &folder));
+    check(&database);
+}
+
+/// A program of the team, with a workspace and a key of its own.
+fn database(url: &str, folder: &TempDir) -> DatabaseArchive {
+    let team = Team::new(Address::parse(url, None).unwrap()).unwrap();
+    DatabaseArchive::new(team, &Workspace::at(folder.path()).unwrap())
 }
 
 fn is_stored(answer: &Answer) -> bool {
@@ -93,7 +106,7 @@ fn is_known(answer: &Answer) -> bool {
 
 #[test]
 fn bundles_are_kept_once_and_proved_by_one_growing_ledger() {
-    over_files(|archive| {
+    over_both(|archive| {
         let intake = Intake::of(Arc::clone(archive));
         let signer = key(1);
         let refused = intake.take(&shipment(0..3, &signer, 0)).unwrap_err();
@@ -182,7 +195,7 @@ fn leaf_of(bytes: &[u8]) -> Leaf {
 
 #[test]
 fn many_machines_at_once_make_one_ledger_without_a_gap() {
-    over_files(|archive| {
+    over_both(|archive| {
         let intake = Intake::of(Arc::clone(archive));
         for number in 1..=4 {
             archive
@@ -269,7 +282,7 @@ fn groups_and_filters_add_up() {
         },
     ];
     let reports = std::sync::Mutex::new(Vec::new());
-    over_files(|archive| {
+    over_both(|archive| {
         let signer = key(1);
         archive
             .enroll(&signer.public(), "one", &act("key.enroll"))
@@ -284,6 +297,7 @@ fn groups_and_filters_add_up() {
             .push(wanted.iter().map(of).collect::<Vec<_>>());
     });
     let reports = reports.into_inner().unwrap();
+    assert_eq!(reports[0], reports[1], "both engines add up to the same");
     let [first, all, models, ..] = &reports[0][..] else {
         panic!()
     };
@@ -293,7 +307,7 @@ fn groups_and_filters_add_up() {
 
 #[test]
 fn lines_of_each_writer_are_kept_once() {
-    over_files(|archive| {
+    over_both(|archive| {
         let intake = Intake::of(Arc::clone(archive));
         let send = |signer: &SigningKey, lines: &[(&str, u64, &str)]| {
             archive
@@ -345,7 +359,7 @@ fn lines_of_each_writer_are_kept_once() {
 
 #[test]
 fn tokens_and_codes_work_once_and_every_act_is_noted() {
-    over_files(|archive| {
+    over_both(|archive| {
         let (token, secret) = Token::create("ci", Role::Agent, &act("token.create")).unwrap();
         archive.add_token(&token, &act("token.create")).unwrap();
         assert!(archive.add_token(&token, &act("token.create")).is_err());
@@ -392,8 +406,9 @@ fn an_archive_moves_elsewhere_and_back_without_loss() {
     let mut packer = Packer::new(0);
     assert!(packer.line(&LogName::runs(), 3, b"{\"a\":1}"));
     intake.take(&packer.sign(&signer).into()).unwrap();
+    let server = Server::start(Durability::Quick).unwrap();
     let third = tempfile::tempdir().unwrap();
-    let database = FilesArchive::of(&Workspace::at(third.path()).unwrap(), 1 << 28);
+    let database = database(&server.database().unwrap(), &third);
     let there = copy(source.as_ref(), &database, &act("migrate")).unwrap();
     assert_eq!(
         (there.bundles, there.lines, there.machines, there.tokens),
@@ -429,4 +444,154 @@ fn an_archive_moves_elsewhere_and_back_without_loss() {
         .take(&shipment(500..501, &signer, 0))
         .unwrap();
     assert!(copy(source.as_ref(), other.as_ref(), &act("migrate")).is_err());
+}
+
+/// A database with an enrolled machine, as one program sees it.
+struct Place {
+    server: Server,
+    url: String,
+    folders: Vec<TempDir>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let server = Server::start(Durability::Quick).unwrap();
+        Self {
+            url: server.database().unwrap(),
+            server,
+            folders: Vec::new(),
+        }
+    }
+
+    /// One more program of the team.
+    fn program(&mut self) -> Arc<DatabaseArchive> {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = database(&self.url, &folder);
+        archive
+            .enroll(&key(1).public(), "one", &act("key.enroll"))
+            .unwrap();
+        self.folders.push(folder);
+        Arc::new(archive)
+    }
+
+    fn run(&self, sql: &str) {
+        let config: team::postgres::Config = self.url.parse().unwrap();
+        let mut client = config.connect(team::postgres::NoTls).unwrap();
+        client.batch_execute(sql).unwrap();
+    }
+}
+
+fn take(archive: &Arc<DatabaseArchive>, numbers: std::ops::Range<u64>) -> Result<usize, Refused> {
+    let archive: Arc<dyn Archive> = Arc::<DatabaseArchive>::clone(archive);
+    let taken = Intake::of(archive).take(&shipment(numbers, &key(1), 0))?;
+    Ok(taken.answers.iter().filter(|one| is_stored(one)).count())
+}
+
+#[test]
+fn two_programs_append_to_one_ledger_and_each_proves_what_the_other_took() {
+    let mut place = Place::new();
+    let (one, other) = (place.program(), place.program());
+    thread::scope(|scope| {
+        for archive in [&one, &other] {
+            // Both are sent the same, in another order.
+            scope.spawn(move || {
+                for batch in 0..10 {
+                    take(archive, batch * 10..batch * 10 + 15).unwrap();
+                }
+            });
+        }
+    });
+    let identity = one.identity().unwrap();
+    assert_eq!((identity.size, identity.keys.len()), (105, 2));
+    assert_eq!(other.identity().unwrap(), identity);
+    let earlier = one.commit(&[]).unwrap().checkpoint.unwrap();
+    take(&other, 200..500).unwrap();
+    let grown = one.growth(105).unwrap().unwrap();
+    let earlier = earlier.verify(&identity.keys).unwrap();
+    let grown = grown.verify(earlier.checkpoint(), &identity.keys).unwrap();
+    assert_eq!(grown.checkpoint().size(), 405);
+}
+
+#[test]
+fn a_ledger_that_was_changed_in_the_database_is_not_continued() {
+    let tile = "UPDATE ledger_tiles SET hashes = overlay(hashes PLACING '\\x00'::bytea FROM 5) WHERE level = 0 AND place = 1";
+    let key = "DELETE FROM ledger_keys";
+    let mut place = Place::new();
+    for change in [tile, "UPDATE ledger SET size = size - 1", key] {
+        place.url = place.server.database().unwrap();
+        let archive = place.program();
+        assert_eq!(take(&archive, 0..300).unwrap(), 300);
+        place.run(change);
+        let refused = take(&archive, 300..310).unwrap_err();
+        assert!(
+            refused.to_string().contains("damaged"),
+            "{change}: {refused}"
+        );
+        assert_eq!(
+            archive.identity().unwrap().keys.len(),
+            usize::from(change != key)
+        );
+    }
+}
+
+#[test]
+fn a_month_that_is_dropped_leaves_its_leaves_and_figures() {
+    let mut place = Place::new();
+    let archive = place.program();
+    take(&archive, 0..50).unwrap();
+    let before = archive.scorecard(&Wanted::default()).unwrap();
+    assert!(archive.differing(&[0, 7, 49]).unwrap().is_empty());
+    place.run("UPDATE leaves SET facts = set_byte(facts, 1, 3) WHERE place = 7");
+    assert_eq!(archive.differing(&[0, 7, 49]).unwrap(), [7]);
+    assert_ne!(archive.scorecard(&Wanted::default()).unwrap(), before);
+    place.run("UPDATE leaves SET facts = set_byte(facts, 0, 9) WHERE place = 7");
+    assert!(archive.scorecard(&Wanted::default()).is_err());
+    let mut place = Place::new();
+    let archive = place.program();
+    take(&archive, 0..50).unwrap();
+    place.run(
+        "DO $$ BEGIN EXECUTE format('DROP TABLE bundles_%s', roleos_month_number(now())); END $$",
+    );
+    assert_eq!(archive.scorecard(&Wanted::default()).unwrap(), before);
+    let mut leaves = 0;
+    archive
+        .each_bundle(0, &mut |kept| {
+            leaves += usize::from(kept.bytes.is_none());
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(leaves, 50);
+    // Sent again, they are known by their leaves; others go to the partition for the rest.
+    assert_eq!(take(&archive, 40..60).unwrap(), 10);
+    assert_eq!(
+        archive
+            .bundle(TaskId(55_u128.to_be_bytes()))
+            .unwrap()
+            .unwrap(),
+        bundle(55, &key(1))
+    );
+}
+
+#[test]
+fn a_store_that_is_away_acknowledges_nothing_and_takes_it_later() {
+    let mut place = Place::new();
+    let archive = place.program();
+    assert_eq!(take(&archive, 0..5).unwrap(), 5);
+    place.server.stop().unwrap();
+    let Refused::Archive(error) = take(&archive, 5..10).unwrap_err() else {
+        panic!("another refusal");
+    };
+    assert!(error.is_retryable(), "{error}");
+    place.server.resume().unwrap();
+    let later = (0..100).find_map(|_| {
+        thread::sleep(std::time::Duration::from_millis(100));
+        take(&archive, 0..10).ok()
+    });
+    assert_eq!(later, Some(5));
+    let by_fact = Wanted {
+        by: GroupBy::parse("fact:branch"),
+        ..Wanted::default()
+    };
+    let error = archive.scorecard(&by_fact).unwrap_err();
+    assert!(error.to_string().contains("`branch`"), "{error}");
 }
