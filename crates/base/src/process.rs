@@ -17,6 +17,10 @@ use signal_hook::{SigId, flag};
 
 use crate::git::LOCAL_VARIABLES;
 
+pub use self::printed::{Printed, Ran, output};
+
+mod printed;
+
 /// How long to wait between looks at the child.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 

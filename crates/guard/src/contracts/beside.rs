@@ -3,13 +3,15 @@
 //! A contract gives advice, so what cannot be asked is not said. How long the answer takes is bounded by whoever waits
 //! for the advice.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use ::contracts::{OwnSchemas, Schemas};
 use serde_json::{Value, json};
 
-use base::programs;
+use base::{process, programs};
+
+/// Bytes of an answer that are read.
+const MAX_ANSWER: usize = 1 << 20;
 
 /// Asks the `roleos` beside this program.
 #[derive(Clone, Copy, Debug)]
@@ -24,19 +26,10 @@ impl Schemas for Beside {
 
 fn asked(question: &Value) -> Option<Vec<(String, String)>> {
     let program = programs::main(&programs::running().ok()?)?;
-    let mut child = Command::new(program)
-        .arg("fits")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    // It reads everything before it answers; one that does not has nothing to say.
-    if let Some(mut input) = child.stdin.take() {
-        input.write_all(question.to_string().as_bytes()).ok();
-    }
-    let output = child.wait_with_output().ok()?;
-    serde_json::from_slice(&output.stdout).ok()
+    let question = question.to_string();
+    let mut command = Command::new(program);
+    let ran = process::output(command.arg("fits"), question.as_bytes(), MAX_ANSWER).ok()?;
+    serde_json::from_slice(&ran.stdout.bytes).ok()
 }
 
 /// Answers such a question; `None` when it is none.
