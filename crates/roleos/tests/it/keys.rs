@@ -268,6 +268,42 @@ fn check_damaged(workspace: &Workspace, id: &str, message: &str) {
 }
 
 #[test]
+fn a_rotation_of_which_no_key_signs_yet_is_taken_back() {
+    let workspace = Workspace::new();
+    workspace.roleos(&["key", "new"]).exits(0);
+    let before = list(&workspace);
+    let keys = workspace.path(".role-os/keys");
+    workspace.roleos(&["key", "rotate"]).exits(0);
+    let made: Vec<Value> = list(&workspace)
+        .into_iter()
+        .filter(|key| !before.contains(key) && key["signs"] == true)
+        .collect();
+    let mut set = Vec::new();
+    for key in &made {
+        let id = key["id"].as_str().unwrap();
+        let path = keys.join(format!("{id}.key"));
+        set.push(serde_json::from_slice::<Value>(&fs::read(&path).unwrap()).unwrap());
+        fs::remove_file(&path).unwrap();
+        fs::remove_file(keys.join(format!("{id}.pub"))).ok();
+        // Nothing can be written under the name of its public half.
+        fs::create_dir_all(keys.join(format!("{id}.pub/in-the-way"))).unwrap();
+    }
+    workspace.write(
+        ".role-os/keys/.rotation",
+        json!({ "keys": set }).to_string(),
+    );
+    workspace.roleos(&["key", "rotate"]).exits(2);
+    assert!(
+        !keys.join(".rotation").exists(),
+        "it would be finished later"
+    );
+    for key in &made {
+        let id = key["id"].as_str().unwrap();
+        assert!(!keys.join(format!("{id}.key")).exists());
+    }
+}
+
+#[test]
 fn a_rotation_that_was_interrupted_is_finished_by_the_next() {
     let workspace = Workspace::new();
     workspace.roleos(&["key", "new"]).exits(0);
