@@ -21,7 +21,7 @@ pub struct Row {
     pub needed_repair: u64,
     /// Panics, aborts and hangs.
     pub crashed: u64,
-    /// Errors for something that was done, without the exit code that says so.
+    /// Errors for something that was done, without the exit code that says so, and that code for what was not done.
     pub misreported: u64,
     /// The first few findings, in words.
     pub findings: Vec<String>,

@@ -79,6 +79,9 @@ pub(crate) fn judge(
     {
         row.finds(Finding::Misreported, &words("although it was done"));
     }
+    if answer == UNFINISHED && state == clean.before {
+        row.finds(Finding::Misreported, &words("although nothing was done"));
+    }
     let again = writer.step.run(place)?;
     let settled = (writer.answer(&again), writer.state(place)?);
     let is_first = settled == clean.first;

@@ -25,6 +25,7 @@ use base::environment::Environment;
 use base::files::{self, FileError, Privacy};
 use base::git;
 use base::keys::{self, KeyError};
+use base::recorded;
 use base::sealed_files;
 use base::trust::review::{self, Candidate, Subject};
 use base::trust::{self, Confirming, Kind, Trust};
@@ -289,6 +290,9 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
         if change.after.is_none() {
             remove_empty_above(&change.path, workspace.root());
         }
+    }
+    if !plan.changes.is_empty() {
+        recorded::mark();
     }
     if plan.initialises == Some(false) {
         trust::uninitialise(workspace)?;

@@ -10,6 +10,7 @@ use ::catalog::installed::Installed;
 use ::catalog::yaml::MAX_BYTES;
 
 use base::files::{self, Action, FileError, Lock, Privacy};
+use base::recorded;
 
 /// The folder of installed roles.
 #[derive(Clone, Debug)]
@@ -137,7 +138,9 @@ impl Roles {
         }
         let text = role.print().map_err(NotStored::Failed)?;
         files::write(&path, text.as_bytes(), Privacy::Shared)
-            .map_err(|error| NotStored::Failed(format!("{error}: {}", error.source)))
+            .map_err(|error| NotStored::Failed(format!("{error}: {}", error.source)))?;
+        recorded::mark();
+        Ok(())
     }
 
     /// Updates the roles that `wanted` picks, one after another, while others wait. One that fails does not stop the rest.

@@ -11,6 +11,7 @@ use super::{MAX_FILE, Specialists, lock, read_or_nothing};
 use crate::shared::Log;
 use base::digest;
 use base::files::{self, Action, FileError, Privacy};
+use base::recorded;
 use base::repository::index;
 
 /// Permissions of a new registry; one that is there keeps its own.
@@ -55,6 +56,7 @@ impl Specialists {
         self.note(Log::Events, event, true)?;
         die_for_a_test(event);
         // From here on the next command finishes it.
+        recorded::mark();
         files::rewrite(&self.paths().registry, text.as_bytes(), REGISTRY_MODE)
             .and_then(|()| self.confirm(&text, &what))
             .and_then(|()| self.forget())

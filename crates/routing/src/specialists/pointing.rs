@@ -97,7 +97,7 @@ impl Specialists {
         if how.force && operator.reason.trim().is_empty() {
             return Err(OperateError::NoReason);
         }
-        self.repoint(role, version, Move::Promote, how, operator)
+        self.repoint(role, Some(version), Move::Promote, how, operator)
     }
 
     /// Makes a version active again; without a name, the one that was active before this one. While a canary is tried, it
@@ -111,14 +111,18 @@ impl Specialists {
         version: Option<&str>,
         operator: Operator<'_>,
     ) -> Result<Moved, OperateError> {
-        let named = match version {
-            Some(named) => named.to_owned(),
-            None => match self.end_canary(role, operator)? {
-                Some(moved) => return Ok(moved),
-                None => self.version_before(role)?,
-            },
-        };
-        self.repoint(role, &named, Move::Rollback, Promotion::default(), operator)
+        if version.is_none()
+            && let Some(moved) = self.end_canary(role, operator)?
+        {
+            return Ok(moved);
+        }
+        self.repoint(
+            role,
+            version,
+            Move::Rollback,
+            Promotion::default(),
+            operator,
+        )
     }
 
     /// Returns the version that was active before the active one, to which `rollback` goes.
@@ -130,6 +134,11 @@ impl Specialists {
         let entry = registry
             .entry(role)
             .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
+        self.before(entry)
+    }
+
+    fn before(&self, entry: &Entry) -> Result<String, OperateError> {
+        let role = &entry.role;
         let active = entry.active_version.clone();
         let active = active.ok_or_else(|| Refusal::NothingActive(role.to_owned()))?;
         let events = self.events()?;
@@ -143,19 +152,24 @@ impl Specialists {
         Ok(before.ok_or_else(|| Refusal::NothingBefore(role.to_owned()))?)
     }
 
+    /// Moves the pointer to a version, or to the one that was active before, as it is while nobody else moves it.
     fn repoint(
         &self,
         role: &str,
-        version: &str,
+        version: Option<&str>,
         direction: Move,
         how: Promotion,
         operator: Operator<'_>,
     ) -> Result<Moved, OperateError> {
         let mut moved = None;
         let block_error = self.change(role, operator, |entry| {
-            let named = entry.resolve(version)?;
+            let version = match version {
+                Some(version) => version.to_owned(),
+                None => self.before(entry)?,
+            };
+            let named = entry.resolve(&version)?;
             let facts = self.facts(entry, named, how.force)?;
-            let wanted = target(entry, version, direction, &facts)?;
+            let wanted = target(entry, &version, direction, &facts)?;
             let compared = facts.compared.map(|found| found.said);
             moved = Some(Moved {
                 from: entry.active_version.clone(),
