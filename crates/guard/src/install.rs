@@ -291,13 +291,11 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
             remove_empty_above(&change.path, workspace.root());
         }
     }
-    if !plan.changes.is_empty() {
-        recorded::mark();
-    }
     if plan.initialises == Some(false) {
         trust::uninitialise(workspace)?;
     }
     if !plan.changes.is_empty() {
+        recorded::mark();
         // What was written now is what the first session compares with.
         let environment = &Environment::default();
         Protected::now(workspace, environment).look(&Occasion::setting_up(creates))?;

@@ -125,33 +125,6 @@ impl Specialists {
         )
     }
 
-    /// Returns the version that was active before the active one, to which `rollback` goes.
-    ///
-    /// # Errors
-    /// There is none, or a file cannot be read.
-    pub fn version_before(&self, role: &str) -> Result<String, OperateError> {
-        let registry = self.registry()?;
-        let entry = registry
-            .entry(role)
-            .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
-        self.before(entry)
-    }
-
-    fn before(&self, entry: &Entry) -> Result<String, OperateError> {
-        let role = &entry.role;
-        let active = entry.active_version.clone();
-        let active = active.ok_or_else(|| Refusal::NothingActive(role.to_owned()))?;
-        let events = self.events()?;
-        let moves: Vec<&Event> = events.of(role, &[Kind::Promote, Kind::Rollback]).collect();
-        let id = |event: &Event, key: &str| event.data.get(key)?.as_str().map(str::to_owned);
-        let into = |event: &&&Event| id(event, "to_version").as_ref() == Some(&active);
-        let before = moves
-            .iter()
-            .rfind(into)
-            .and_then(|event| id(event, "from_version"));
-        Ok(before.ok_or_else(|| Refusal::NothingBefore(role.to_owned()))?)
-    }
-
     /// Moves the pointer to a version, or to the one that was active before, as it is while nobody else moves it.
     fn repoint(
         &self,
