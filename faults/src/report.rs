@@ -21,7 +21,7 @@ pub struct Row {
     pub needed_repair: u64,
     /// Number of panics, aborts and hangs.
     pub crashed: u64,
-    /// Number of errors for a completed operation, without the exit code for that.
+    /// Errors for something that was done, without the exit code that says so, and that code for what was not done.
     pub misreported: u64,
     /// The first findings as text.
     pub findings: Vec<String>,

@@ -61,10 +61,8 @@ pub(crate) fn judge(
     // A refusal needs no record, but must not remove an existing one.
     let is_acknowledged = answer == clean.first.0 && answer != "deny";
     if is_acknowledged && state != clean.first.1 {
-        // Reported in the answer: a record that failed, or a state that could not be read, so that nothing was begun.
-        let told = ran.stderr.contains("warning: ")
-            || ran.stdout.contains("\"not_logged\"")
-            || ran.stderr.contains("\"state_unreadable\"");
+        // Said in the answer: a record that failed, or one that was not begun.
+        let told = ran.stderr.contains("warning: ") || ran.stdout.contains("\"not_logged\"");
         if !told {
             row.finds(Finding::Lost, &words(&format!("state {state}")));
         }
@@ -78,6 +76,9 @@ pub(crate) fn judge(
         && answer != UNFINISHED
     {
         row.finds(Finding::Misreported, &words("although it was done"));
+    }
+    if answer == UNFINISHED && state == clean.before {
+        row.finds(Finding::Misreported, &words("although nothing was done"));
     }
     let again = writer.step.run(place)?;
     let settled = (writer.answer(&again), writer.state(place)?);

@@ -168,27 +168,49 @@ fn temporary(place: &Place, mode: u32) -> io::Result<(Place, File)> {
 }
 
 impl Prepared {
-    /// Replaces the old content: rename, and sync of the directory.
+    /// Takes the old content's place and syncs the directory. The two trade their names, so that the old one can be put
+    /// back when the directory cannot be synced: an error means that nothing was replaced.
     ///
     /// # Errors
     /// The file cannot be renamed; the old one is then untouched.
     pub fn commit(mut self) -> Result<(), FileError> {
-        let fail = |source| FileError::new(Action::Write, &self.path, source);
-        refuse_link(&self.place).map_err(fail)?;
-        if let Some(waiting) = &self.waiting {
-            waiting.rename(&self.place).map_err(fail)?;
-        }
-        self.waiting = None;
-        self.place
-            .sync_folder()
+        self.try_commit()
             .map_err(|source| FileError::new(Action::Write, &self.path, source))
+    }
+
+    fn try_commit(&mut self) -> io::Result<()> {
+        let old = self.place.metadata();
+        let is_new = match &old {
+            // A rename would replace a link; the user is told about it instead.
+            Err(error) if is_link(error) => return old.map(drop),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+            Ok(_) => false,
+        };
+        let Some(waiting) = &self.waiting else {
+            return Ok(());
+        };
+        let has_old = old.is_ok_and(|facts| facts.is_file());
+        if has_old && waiting.exchange(&self.place).is_ok() {
+            // Dropped, it removes the content that waits now.
+            return self.place.sync_folder().inspect_err(|_| {
+                waiting.exchange(&self.place).ok();
+            });
+        }
+        // There is no old one, or the file system cannot trade names.
+        waiting.rename(&self.place)?;
+        self.waiting = None;
+        self.place.sync_folder().inspect_err(|_| {
+            if is_new {
+                self.place.remove().ok();
+            }
+        })
     }
 }
 
 impl Drop for Prepared {
     fn drop(&mut self) {
         if let Some(waiting) = &self.waiting {
-            // It is unused, even if it cannot be removed.
+            // It is the content of nothing, whether or not it can be removed.
             waiting.remove().ok();
         }
     }

@@ -16,18 +16,17 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::process;
 use crate::repository::Location;
 use isolated::Isolated;
 use settings::Settings;
 
+pub use crate::process::Printed;
 pub use checkout::Checkout;
 pub use isolated::Content;
 
-/// Bytes of an error message of git that are kept.
-const MAX_MESSAGE: usize = 64 * 1024;
-
-/// Variables that git sets for its hooks (`git rev-parse --local-env-vars`, without settings). A git below a hook would
-/// use the hook's worktree instead of its own.
+/// Variables by which git tells its hooks where they are (`git rev-parse --local-env-vars`, without settings). A git that
+/// is started below a hook would take its own worktree for the hook's.
 pub const LOCAL_VARIABLES: [&str; 11] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -117,14 +116,6 @@ pub struct Git {
     directory: PathBuf,
     isolated: Arc<Isolated>,
     variables: Vec<(&'static str, OsString)>,
-}
-
-/// Output of git, up to a limit.
-#[derive(Debug)]
-pub struct Printed {
-    pub bytes: Vec<u8>,
-    /// Set if more was printed than was kept.
-    pub truncated: bool,
 }
 
 impl Git {
@@ -294,12 +285,12 @@ impl Git {
             .env("GIT_WORK_TREE", &self.location().top)
             .env("GIT_INDEX_FILE", self.location().git_dir.join("index"))
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
-        let (status, printed, message) =
-            program::feed(&mut command, input, limit).map_err(|error| fail(error.to_string()))?;
-        if !status.success() {
-            return Err(fail(trimmed(&message)));
+        let ran =
+            process::output(&mut command, input, limit).map_err(|error| fail(error.to_string()))?;
+        if !ran.status.success() {
+            return Err(fail(trimmed(&ran.stderr.bytes)));
         }
-        Ok(printed)
+        Ok(ran.stdout)
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! | area | modules |
 //! |---|---|
-//! | machine | [`files`], [`clock`], [`chance`], [`environment`], [`logs`], [`process`], [`liveness`], [`agents_above`], [`ownership`] |
+//! | machine | [`files`], [`clock`], [`chance`], [`environment`], [`logs`], [`process`], [`liveness`], [`agents_above`], [`ownership`], [`recorded`] |
 //! | workspace | [`workspace`], [`specialist_paths`], [`starter`], [`installed`], [`insertion`], [`running`] |
 //! | settings | [`config`], [`settings_edit`], [`prices`] |
 //! | trust | [`trust_store`], [`trust`], [`sealed_files`], [`keys`], [`approval_key`], [`receipts`], [`grants`], [`pins`] |
@@ -34,6 +34,7 @@ pub mod prices;
 pub mod process;
 pub mod programs;
 pub mod receipts;
+pub mod recorded;
 pub mod repository;
 pub mod running;
 pub mod sealed_files;

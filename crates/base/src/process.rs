@@ -17,7 +17,11 @@ use signal_hook::{SigId, flag};
 
 use crate::git::LOCAL_VARIABLES;
 
-/// Interval of checks of the child.
+pub use self::printed::{Printed, Ran, output};
+
+mod printed;
+
+/// How long to wait between looks at the child.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Time for output after everything was ended.

@@ -19,6 +19,7 @@ use crate::scan;
 use base::files::{self, Action, FileError, Privacy};
 use base::installed::Installed;
 use base::keys::{self, Algorithm, KeyError, KeyStore};
+use base::recorded;
 use base::trust::Trust;
 use base::trust_store::TrustStore;
 use base::workspace::Workspace;
@@ -349,7 +350,7 @@ impl Store {
             ledger.append(new, key).map_err(Err)
         });
         match logged {
-            Ok(()) => {}
+            Ok(()) => recorded::mark(),
             Err(Err(NotAppended::Unknown(error))) => return Err(unfinished(error)),
             Err(Err(NotAppended::Absent(error))) => {
                 self.discard(new);

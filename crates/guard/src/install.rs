@@ -25,6 +25,7 @@ use base::environment::Environment;
 use base::files::{self, FileError, Privacy};
 use base::git;
 use base::keys::{self, KeyError};
+use base::recorded;
 use base::sealed_files;
 use base::trust::review::{self, Candidate, Subject};
 use base::trust::{self, Confirming, Kind, Trust};
@@ -294,7 +295,8 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
         trust::uninitialise(workspace)?;
     }
     if !plan.changes.is_empty() {
-        // The first session compares with the files written now.
+        recorded::mark();
+        // What was written now is what the first session compares with.
         let environment = &Environment::default();
         Protected::now(workspace, environment).look(&Occasion::setting_up(creates))?;
     }

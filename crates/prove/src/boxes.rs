@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use base::process;
 use sandbox::container::Container;
 use sandbox::{Done, Job, Mount, Stopped, User};
 
@@ -34,6 +35,8 @@ pub(crate) const CONSTANT: [(&str, &str); 15] = [
 ];
 /// Most output of a command that is kept.
 const MAX_OUTPUT: u64 = 64 << 20;
+/// Most bytes of a fact about a toolchain.
+const MAX_FACT: usize = 64 << 10;
 /// Size of private folders.
 const SCRATCH: u64 = 2 << 30;
 
@@ -63,9 +66,10 @@ impl Toolchains {
     #[must_use]
     pub fn find() -> Self {
         let ask = |program: &str, arguments: &[&str]| -> Option<String> {
-            let output = Command::new(program).args(arguments).output().ok()?;
-            let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            (output.status.success() && !text.is_empty()).then_some(text)
+            let mut command = Command::new(program);
+            let ran = process::output(command.args(arguments), &[], MAX_FACT).ok()?;
+            let text = String::from_utf8_lossy(&ran.stdout.bytes).trim().to_owned();
+            (ran.status.success() && !text.is_empty()).then_some(text)
         };
         let mut found = Self::default();
         let python = "import sys; print(sys.base_prefix)";

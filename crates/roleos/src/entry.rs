@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
 
+use base::recorded;
+
 use crate::cli::{Cli, Command, VERSION};
 use crate::command;
 use crate::context::Place;
@@ -36,10 +38,10 @@ pub fn run(arguments: &[OsString]) -> Exit {
         Ok(exit) => exit,
         Err(failure) => {
             let is_change = cli.command.as_ref().is_some_and(Command::changes);
-            let failure = if is_change {
-                failure.of_change()
-            } else {
-                failure
+            let failure = match (recorded::is_marked(), is_change) {
+                (true, _) => failure.of_record(),
+                (false, true) => failure.of_change(),
+                (false, false) => failure,
             };
             ui.fail(&failure);
             failure.exit

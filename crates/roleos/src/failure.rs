@@ -94,7 +94,20 @@ impl Failure {
         }
     }
 
-    /// Returns `true` if the reader went away, as with `| head`; then nothing is reported.
+    /// Says of a command that recorded what it was started for that it is done, whatever failed behind that.
+    #[must_use]
+    pub(crate) fn of_record(self) -> Self {
+        match self.exit {
+            Exit::Failed | Exit::Refused => Self {
+                exit: Exit::Unfinished,
+                ..self
+            }
+            .hint("do not repeat it: it is recorded, and only what followed failed"),
+            _ => self,
+        }
+    }
+
+    /// The reader went away, as `| head` does; nobody is left to tell.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         self.code == CLOSED_PIPE
     }

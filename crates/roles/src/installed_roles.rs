@@ -11,6 +11,7 @@ use ::catalog::installed::Installed;
 use ::catalog::yaml::MAX_BYTES;
 
 use base::files::{self, Action, FileError, Lock, Privacy};
+use base::recorded;
 
 /// Directory of installed roles.
 #[derive(Clone, Debug)]
@@ -139,7 +140,9 @@ impl Roles {
         }
         let text = role.print().map_err(NotStored::Failed)?;
         files::write(&path, text.as_bytes(), Privacy::Shared)
-            .map_err(|error| NotStored::Failed(format!("{error}: {}", error.source)))
+            .map_err(|error| NotStored::Failed(format!("{error}: {}", error.source)))?;
+        recorded::mark();
+        Ok(())
     }
 
     /// Updates the roles that `wanted` selects, one after another, under the lock. One that fails does not stop the

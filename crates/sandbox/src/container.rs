@@ -6,10 +6,14 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base::process;
+
 use super::{Job, Limits, Mount};
 
 /// Time limit for an answer of the daemon.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of a list of containers that are read.
+const MAX_LIST: usize = 1 << 20;
 
 /// A container engine and the image of its containers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,12 +58,12 @@ impl Container {
     /// Removes the containers of earlier sandboxes with the same label.
     pub fn remove_left(&self) {
         let filter = format!("label={}", self.label);
-        let listed = Command::new(&self.program)
-            .args(["ps", "--all", "--quiet", "--filter", &filter])
-            .stderr(Stdio::null())
-            .output();
-        let text = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-        text.unwrap_or_default()
+        let mut list = Command::new(&self.program);
+        list.args(["ps", "--all", "--quiet", "--filter", &filter]);
+        let Ok(listed) = process::output(&mut list, &[], MAX_LIST) else {
+            return;
+        };
+        String::from_utf8_lossy(&listed.stdout.bytes)
             .lines()
             .for_each(|id| self.remove(id));
     }

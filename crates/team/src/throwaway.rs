@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use base::process;
 use postgres::NoTls;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
@@ -80,12 +81,12 @@ impl Server {
         let mut command = self.command("initdb")?;
         command.args(["--no-sync", "--no-instructions", "--auth=trust"]);
         command.args(["--username=roleos", "--encoding=UTF8", "--locale=C", "-D"]);
-        let output = command.arg(self.data()).output()?;
-        match output.status.success() {
+        let ran = process::output(command.arg(self.data()), &[], 1 << 20)?;
+        match ran.status.success() {
             true => Ok(()),
             false => Err(io::Error::other(format!(
                 "initdb failed: {}",
-                String::from_utf8_lossy(&output.stderr)
+                String::from_utf8_lossy(&ran.stderr.bytes)
             ))),
         }
     }

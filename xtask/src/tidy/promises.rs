@@ -34,19 +34,34 @@ fn missing(text: &str, sources: &[Source]) -> Vec<Problem> {
         if !names_tests || cell == "test" || cell.starts_with("--") {
             continue;
         }
-        let names: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
-        if names.is_empty() {
+        // Before each name in backticks stands nothing or the crate that has the test.
+        let parts: Vec<&str> = cell.split('`').collect();
+        let names = parts.chunks_exact(2).filter_map(|pair| match pair {
+            [before, name] => Some((before.trim_matches([' ', ',']), *name)),
+            _ => None,
+        });
+        if names.clone().count() == 0 {
             let what = "promise without a test; name the test that shows it";
             problems.push(Problem::new(FILE, index + 1, what));
         }
-        for name in names {
-            if !sources.iter().any(|source| has(source, name)) {
-                let what = format!("test `{name}`, which does not exist; name one that shows it");
+        for (owner, name) in names {
+            if !sources
+                .iter()
+                .any(|source| is_of(source, owner) && has(source, name))
+            {
+                let what =
+                    format!("test `{owner} {name}`, which does not exist; name one that shows it");
                 problems.push(Problem::new(FILE, index + 1, what));
             }
         }
     }
     problems
+}
+
+/// Returns `true` if a source belongs to this crate, or no crate is named.
+fn is_of((path, _): &Source, owner: &str) -> bool {
+    let folder = |owner: &str| path.starts_with(&format!("{owner}/"));
+    owner.is_empty() || folder(owner) || folder(&format!("crates/{owner}"))
 }
 
 /// Returns `true` if a source has this test, or, for `module::*`, is this module.
@@ -86,6 +101,7 @@ mod tests {
         check("`links::*`, b `trust::tests::two`, `two`", 0);
         check("`links::two`", 1);
         check("`other::*`, `three`", 2);
+        check("a `two`", 1);
     }
 
     #[test]

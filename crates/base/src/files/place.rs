@@ -15,7 +15,7 @@ use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, mkdirat, openat, renameat, renameat_with,
     statat, symlinkat, unlinkat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 /// A symbolic link that is not followed.
 #[derive(Debug, thiserror::Error)]
@@ -68,11 +68,12 @@ impl Place {
             true => Path::new("."),
             false => above,
         };
-        let mut folder = openat(CWD, start, flags, Mode::empty())?;
+        let mut folder = retry_on_intr(|| openat(CWD, start, flags, Mode::empty()))?;
         let mut reached = above.to_owned();
         for part in folders {
             reached.push(part);
-            let next = openat(&folder, *part, flags | OFlags::NOFOLLOW, Mode::empty());
+            let below = flags | OFlags::NOFOLLOW;
+            let next = retry_on_intr(|| openat(&folder, *part, below, Mode::empty()));
             folder = next.map_err(|error| explain(folder.as_fd(), part, &reached, error))?;
         }
         Ok(Self {
@@ -108,7 +109,7 @@ impl Place {
         };
         let flags = flags | follow | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode);
-        rustix::io::retry_on_intr(|| openat(self.folder(), &self.name, flags, mode))
+        retry_on_intr(|| openat(self.folder(), &self.name, flags, mode))
             .map(File::from)
             .map_err(|error| self.explain(error))
     }

@@ -119,6 +119,23 @@ fn a_prepared_file_that_is_dropped_leaves_no_trace() {
 }
 
 #[test]
+fn new_content_trades_places_with_a_file_and_with_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    for content in ["one", "two", "three"] {
+        write(&path, content.as_bytes(), Privacy::Secret).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        // The old one does not stay under the name under which the new one waited.
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+    let below = folder.path().join("folder");
+    fs::create_dir_all(below.join("kept")).unwrap();
+    assert!(write(&below, b"x", Privacy::Secret).is_err());
+    assert!(below.join("kept").is_dir());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
 fn a_lock_that_is_held_is_not_waited_for_without_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::program;
 use super::{GitError, trimmed};
-use crate::environment;
+use crate::{environment, process};
 
 /// Keys that are read, in git's output spelling.
 const KEYS: &str = "^(core\\.(repositoryformatversion|autocrlf|eol|filemode|symlinks|ignorecase|precomposeunicode|excludesfile|hookspath)|extensions\\.(objectformat|refstorage)|user\\.name)$";
@@ -65,13 +65,14 @@ impl Settings {
 
     fn values(command: &mut std::process::Command) -> Result<BTreeMap<String, String>, GitError> {
         let fail = |message: &str| GitError::new("config --get-regexp", message);
-        let output = command.output().map_err(|error| fail(&error.to_string()))?;
-        // Exit code 1 means that no key matches.
-        if !output.status.success() && output.status.code() != Some(1) {
-            return Err(fail(&trimmed(&output.stderr)));
+        let ran = process::output(command, &[], usize::MAX);
+        let ran = ran.map_err(|error| fail(&error.to_string()))?;
+        // 1 is the answer when no key matches.
+        if !ran.status.success() && ran.status.code() != Some(1) {
+            return Err(fail(&trimmed(&ran.stderr.bytes)));
         }
         let mut values = BTreeMap::new();
-        for entry in output.stdout.split(|byte| *byte == 0) {
+        for entry in ran.stdout.bytes.split(|byte| *byte == 0) {
             let entry = String::from_utf8_lossy(entry);
             // A key without a value means `true`.
             let (key, value) = entry.split_once('\n').unwrap_or((&entry, "true"));

@@ -56,8 +56,8 @@ pub fn create_missing(workspace: &Workspace) -> Result<(KeyStore, Vec<Algorithm>
 /// Creates a new set of keys; the old ones still verify. An interrupted set is finished instead.
 ///
 /// # Errors
-/// There is no randomness, or a file cannot be written. [`KeyError::Unfinished`] means that the new set is recorded,
-/// and that the next rotation finishes it.
+/// There is no randomness, or a file cannot be written. [`KeyError::Unfinished`] means that a part of the new set signs
+/// already, and that the next rotation finishes it.
 pub fn rotate(workspace: &Workspace, algorithms: &[Algorithm]) -> Result<Vec<KeyInfo>, KeyError> {
     let _alone = lock(workspace)?;
     let path = workspace.keys_dir().join(ROTATION);
@@ -72,7 +72,36 @@ pub fn rotate(workspace: &Workspace, algorithms: &[Algorithm]) -> Result<Vec<Key
             rotation
         }
     };
-    finish(workspace, &rotation, &path).map_err(|error| KeyError::Unfinished(Box::new(error)))
+    finish(workspace, &rotation, &path).map_err(|error| {
+        match take_back(&workspace.keys_dir(), &rotation) {
+            true => error,
+            false => KeyError::Unfinished(Box::new(error)),
+        }
+    })
+}
+
+/// Forgets a set of which no key signs yet; `false` when one does, or that cannot be told.
+fn take_back(directory: &Path, rotation: &Rotation) -> bool {
+    let Ok(names) = rotation
+        .keys
+        .iter()
+        .map(|key| Ok(halves(directory, key)?.0))
+        .collect::<Result<Vec<KeyId>, KeyError>>()
+    else {
+        return false;
+    };
+    let is_absent = |id: &KeyId| {
+        let facts = files::metadata(&directory.join(format!("{id}.key")));
+        facts.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    };
+    if !names.iter().all(is_absent) || files::remove_file(&directory.join(ROTATION)).is_err() {
+        return false;
+    }
+    for id in &names {
+        // A public half alone is the key of nobody who signs.
+        files::remove_file(&directory.join(format!("{id}.pub"))).ok();
+    }
+    true
 }
 
 fn finish(

@@ -2,13 +2,15 @@
 //!
 //! A contract only gives advice, so a failed query gives none. The caller limits the time for the advice.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use ::contracts::{OwnSchemas, Schemas};
 use serde_json::{Value, json};
 
-use base::programs;
+use base::{process, programs};
+
+/// Bytes of an answer that are read.
+const MAX_ANSWER: usize = 1 << 20;
 
 /// Client of the `roleos` beside this program.
 #[derive(Clone, Copy, Debug)]
@@ -23,19 +25,10 @@ impl Schemas for Beside {
 
 fn asked(question: &Value) -> Option<Vec<(String, String)>> {
     let program = programs::main(&programs::running().ok()?)?;
-    let mut child = Command::new(program)
-        .arg("fits")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    // It reads all input before it answers; a program that does not has no answer.
-    if let Some(mut input) = child.stdin.take() {
-        input.write_all(question.to_string().as_bytes()).ok();
-    }
-    let output = child.wait_with_output().ok()?;
-    serde_json::from_slice(&output.stdout).ok()
+    let question = question.to_string();
+    let mut command = Command::new(program);
+    let ran = process::output(command.arg("fits"), question.as_bytes(), MAX_ANSWER).ok()?;
+    serde_json::from_slice(&ran.stdout.bytes).ok()
 }
 
 /// Answers such a query; `None` if the input is not one.

@@ -11,6 +11,8 @@ fn faults_lose_nothing_and_open_nothing() {
     for only in [
         "hook: gated call",
         "witness seal, third",
+        "failing call: sessions seal",
+        "crowd: specialist rollback",
         "upstream: floods",
     ] {
         let report = faults::run(

@@ -145,7 +145,13 @@ fn a_contest_asks_nobody_of_a_registry_that_is_not_trusted() {
         assert!(said.contains("`roleos trust`"), "{said}");
         assert_eq!(clone.stranger.seen().len(), 0, "{said}");
     }
-    // The same contest after a person has trusted it, so that the test above can fail.
+    // An operator who wants to learn is told that nothing was learned.
+    let words = ["dispatch", "Checker", "--input", "in.json", "--learn"];
+    let said = clone.workspace.roleos(&words).stderr;
+    let warning =
+        "warning: nothing was learned, because no candidate was asked (registry_untrusted)";
+    assert!(said.contains(warning), "{said}");
+    // The same contest once a person has trusted it, so the test above can fail.
     clone.trust("y");
     let beside = ["specialist", "beside", "Checker", "v2"];
     clone.workspace.roleos(&beside).exits(0);

@@ -4,10 +4,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::workspace::{Workspace, keys};
+use crate::workspace::{ROLEOS, Workspace, keys, ran};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -266,6 +267,52 @@ fn check_damaged(workspace: &Workspace, id: &str, message: &str) {
         );
     }
     assert!(workspace.snapshot() == before);
+}
+
+#[test]
+fn a_rotation_of_which_no_key_signs_yet_is_taken_back() {
+    let workspace = Workspace::new();
+    workspace.roleos(&["key", "new"]).exits(0);
+    let before = list(&workspace);
+    let keys = workspace.path(".role-os/keys");
+    workspace.roleos(&["key", "rotate"]).exits(0);
+    let made: Vec<Value> = list(&workspace)
+        .into_iter()
+        .filter(|key| !before.contains(key) && key["signs"] == true)
+        .collect();
+    let mut set = Vec::new();
+    for key in &made {
+        let id = key["id"].as_str().unwrap();
+        let path = keys.join(format!("{id}.key"));
+        set.push(serde_json::from_slice::<Value>(&fs::read(&path).unwrap()).unwrap());
+        fs::remove_file(&path).unwrap();
+        fs::remove_file(keys.join(format!("{id}.pub"))).ok();
+    }
+    workspace.write(
+        ".role-os/keys/.rotation",
+        json!({ "keys": set }).to_string(),
+    );
+    // As on a disk that is full; ignored, the signal becomes an error.
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$@\"";
+    let plain = workspace.command(&["key", "rotate"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, "sh", ROLEOS]);
+    shell.args(plain.get_args()).current_dir(workspace.root());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    ran(shell).exits(2);
+    assert!(
+        !keys.join(".rotation").exists(),
+        "it would be finished later"
+    );
+    for key in &made {
+        let id = key["id"].as_str().unwrap();
+        assert!(!keys.join(format!("{id}.key")).exists());
+    }
 }
 
 #[test]

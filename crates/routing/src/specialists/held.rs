@@ -14,6 +14,7 @@ use super::{
 };
 use crate::shared::{Document, HeldDocument, Line, Log, REGISTRY, SharedError, Turn};
 use base::files::{FileError, Lock};
+use base::recorded;
 
 /// The locked state.
 pub(super) enum Held<'a> {
@@ -170,7 +171,9 @@ impl Specialists {
             Guard::Files(_lock) => self.move_pointer(event, &held.before, after),
             Guard::Shared(document) => {
                 let line = Line::new(Log::Events, &event.role, &event.line());
-                Ok(document.replace(&after.print(), vec![line])?)
+                document.replace(&after.print(), vec![line])?;
+                recorded::mark();
+                Ok(())
             }
         }
     }

@@ -3,9 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use ::specialist::event::Log;
+use ::specialist::event::{Event, Kind, Log};
+use ::specialist::pointer::Refusal;
+use ::specialist::registry::Entry;
 
-use super::{MAX_LOG, Specialists, read_or_nothing};
+use super::{MAX_LOG, OperateError, Specialists, read_or_nothing};
 use crate::shared::Log as Kept;
 use base::files::{self, FileError};
 
@@ -21,7 +23,34 @@ impl Specialists {
         Ok(Log::parse(&self.bytes_of(Kept::Events, None)?))
     }
 
-    /// Reads the logs with shadow probes: their own, and the events of older ones.
+    /// Returns the version that was active before the active one, to which `rollback` goes.
+    ///
+    /// # Errors
+    /// There is none, or a file cannot be read.
+    pub fn version_before(&self, role: &str) -> Result<String, OperateError> {
+        let registry = self.registry()?;
+        let entry = registry
+            .entry(role)
+            .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
+        self.before(entry)
+    }
+
+    pub(super) fn before(&self, entry: &Entry) -> Result<String, OperateError> {
+        let role = &entry.role;
+        let active = entry.active_version.clone();
+        let active = active.ok_or_else(|| Refusal::NothingActive(role.to_owned()))?;
+        let events = self.events()?;
+        let moves: Vec<&Event> = events.of(role, &[Kind::Promote, Kind::Rollback]).collect();
+        let id = |event: &Event, key: &str| event.data.get(key)?.as_str().map(str::to_owned);
+        let into = |event: &&&Event| id(event, "to_version").as_ref() == Some(&active);
+        let before = moves
+            .iter()
+            .rfind(into)
+            .and_then(|event| id(event, "from_version"));
+        Ok(before.ok_or_else(|| Refusal::NothingBefore(role.to_owned()))?)
+    }
+
+    /// The logs in which shadow probes stand: their own, and the events of older ones.
     ///
     /// # Errors
     /// One exists and cannot be read.

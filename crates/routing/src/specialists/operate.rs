@@ -16,6 +16,7 @@ use super::pending::Recovered;
 use super::{MAX_FILE, Specialists, Unreadable, read_or_nothing};
 use crate::shared::Log;
 use base::files::{Action, FileError};
+use base::recorded;
 
 /// Error of an operator's action.
 #[derive(Debug, thiserror::Error)]
@@ -275,10 +276,11 @@ impl Specialists {
         let data = json!({ "reason": reason, "operator": operator.name });
         let event = Event::new(Kind::Halt, role, operator.now, data);
         let written = self.keep(held, state, Keep::Durable, &[(Log::Events, &event)]);
-        written.map_err(|error| match self.holds_halt(role) {
-            true => error.unfinished(),
-            false => error,
-        })?;
+        // It holds by the state, or by its line alone.
+        if written.is_ok() || self.holds_halt(role) {
+            recorded::mark();
+        }
+        written?;
         Ok(None)
     }
 
@@ -339,7 +341,12 @@ impl Specialists {
         }
         let event = Event::new(Kind::ClearHalt, role, operator.now, data);
         let lines = [(Log::Events, &event), (Log::Probes, &event)];
-        self.keep(held, state, Keep::Cleared, &lines)?;
+        let written = self.keep(held, state, Keep::Cleared, &lines);
+        let is_lifted = |now: State| now.halts(role).count() == cleared.stays.len();
+        if written.is_ok() || self.usable_state().is_ok_and(is_lifted) {
+            recorded::mark();
+        }
+        written?;
         Ok(cleared)
     }
 

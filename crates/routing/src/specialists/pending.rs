@@ -11,6 +11,7 @@ use super::{MAX_FILE, Specialists, lock, read_or_nothing};
 use crate::shared::Log;
 use base::digest;
 use base::files::{self, Action, FileError, Privacy};
+use base::recorded;
 use base::repository::index;
 
 /// Permissions of a new registry; an existing one keeps its own.
@@ -54,7 +55,8 @@ impl Specialists {
         files::write(&pending, note.to_string().as_bytes(), Privacy::Secret)?;
         self.note(Log::Events, event, true)?;
         die_for_a_test(event);
-        // From here on, the next command finishes it.
+        // From here on the next command finishes it.
+        recorded::mark();
         files::rewrite(&self.paths().registry, text.as_bytes(), REGISTRY_MODE)
             .and_then(|()| self.confirm(&text, &what))
             .and_then(|()| self.forget())

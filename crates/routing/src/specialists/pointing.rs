@@ -95,7 +95,7 @@ impl Specialists {
         if how.force && operator.reason.trim().is_empty() {
             return Err(OperateError::NoReason);
         }
-        self.repoint(role, version, Move::Promote, how, operator)
+        self.repoint(role, Some(version), Move::Promote, how, operator)
     }
 
     /// Makes a version active again; without a name, the one that was active before. During a trial, the canary is the
@@ -109,51 +109,38 @@ impl Specialists {
         version: Option<&str>,
         operator: Operator<'_>,
     ) -> Result<Moved, OperateError> {
-        let named = match version {
-            Some(named) => named.to_owned(),
-            None => match self.end_canary(role, operator)? {
-                Some(moved) => return Ok(moved),
-                None => self.version_before(role)?,
-            },
-        };
-        self.repoint(role, &named, Move::Rollback, Promotion::default(), operator)
+        if version.is_none()
+            && let Some(moved) = self.end_canary(role, operator)?
+        {
+            return Ok(moved);
+        }
+        self.repoint(
+            role,
+            version,
+            Move::Rollback,
+            Promotion::default(),
+            operator,
+        )
     }
 
-    /// Returns the version that was active before the active one, to which `rollback` goes.
-    ///
-    /// # Errors
-    /// There is none, or a file cannot be read.
-    pub fn version_before(&self, role: &str) -> Result<String, OperateError> {
-        let registry = self.registry()?;
-        let entry = registry
-            .entry(role)
-            .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
-        let active = entry.active_version.clone();
-        let active = active.ok_or_else(|| Refusal::NothingActive(role.to_owned()))?;
-        let events = self.events()?;
-        let moves: Vec<&Event> = events.of(role, &[Kind::Promote, Kind::Rollback]).collect();
-        let id = |event: &Event, key: &str| event.data.get(key)?.as_str().map(str::to_owned);
-        let into = |event: &&&Event| id(event, "to_version").as_ref() == Some(&active);
-        let before = moves
-            .iter()
-            .rfind(into)
-            .and_then(|event| id(event, "from_version"));
-        Ok(before.ok_or_else(|| Refusal::NothingBefore(role.to_owned()))?)
-    }
-
+    /// Moves the pointer to a version, or to the one that was active before, as it is while nobody else moves it.
     fn repoint(
         &self,
         role: &str,
-        version: &str,
+        version: Option<&str>,
         direction: Move,
         how: Promotion,
         operator: Operator<'_>,
     ) -> Result<Moved, OperateError> {
         let mut moved = None;
         let block_error = self.change(role, operator, |entry| {
-            let named = entry.resolve(version)?;
+            let version = match version {
+                Some(version) => version.to_owned(),
+                None => self.before(entry)?,
+            };
+            let named = entry.resolve(&version)?;
             let facts = self.facts(entry, named, how.force)?;
-            let wanted = target(entry, version, direction, &facts)?;
+            let wanted = target(entry, &version, direction, &facts)?;
             let compared = facts.compared.map(|found| found.said);
             moved = Some(Moved {
                 from: entry.active_version.clone(),

@@ -184,6 +184,13 @@ pub(super) fn show(ui: &Ui, held: &Contested, learn: bool) -> Result<Exit, Failu
         let why = clean::name(why.as_bytes());
         ui.note(format_args!("warning: {why}"));
     }
+    if learn && held.held.placed.is_empty() {
+        let decision = &held.answer.receipt.decision;
+        ui.note(format_args!(
+            "warning: nothing was learned, because no candidate was asked ({})",
+            decision.reason.name()
+        ));
+    }
     let mut measured = held.held.placed.iter().map(|placed| &placed.measured);
     let is_scored = measured.any(|one| one.q1.is_some() || one.model_id == GENERAL);
     if learn && !held.held.placed.is_empty() && !is_scored {
