@@ -2,7 +2,6 @@
 //! stands once, and a halt holds.
 
 #![expect(
-    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "a test that cannot be prepared has failed"
 )]
