@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{FileExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -120,6 +120,8 @@ pub fn read_tail(path: &Path, length: u64) -> Result<Vec<u8>, FileError> {
 pub struct Prepared {
     /// Temporary place of the content, until it is committed.
     waiting: Option<Place>,
+    /// Device and inode of the content.
+    inode: (u64, u64),
     place: Place,
     path: PathBuf,
 }
@@ -141,13 +143,16 @@ fn prepare_as(path: &Path, bytes: &[u8], mode: u32) -> Result<Prepared, FileErro
 fn prepare_at(place: Place, path: &Path, bytes: &[u8], mode: u32) -> Result<Prepared, FileError> {
     let fail = |source| FileError::new(Action::Write, path, source);
     let (waiting, mut file) = temporary(&place, mode).map_err(fail)?;
-    let prepared = Prepared {
+    let mut prepared = Prepared {
         waiting: Some(waiting),
+        inode: (0, 0),
         place,
         path: path.to_owned(),
     };
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    written.map(|()| prepared).map_err(fail)
+    let facts = written.and_then(|()| file.metadata()).map_err(fail)?;
+    prepared.inode = (facts.dev(), facts.ino());
+    Ok(prepared)
 }
 
 /// Creates a new file beside `place`, under a free name.
@@ -192,18 +197,27 @@ impl Prepared {
         let has_old = old.is_ok_and(|facts| facts.is_file());
         if has_old && waiting.exchange(&self.place).is_ok() {
             // Dropped, it removes the content that waits now.
-            return self.place.sync_folder().inspect_err(|_| {
-                waiting.exchange(&self.place).ok();
-            });
+            let synced = self.place.sync_folder();
+            if synced.is_err() && !(self.is_in_place() && waiting.exchange(&self.place).is_ok()) {
+                // Another writer came in between, or the names cannot be traded again: both contents stay.
+                self.waiting = None;
+            }
+            return synced;
         }
         // There is no old one, or the file system cannot trade names.
         waiting.rename(&self.place)?;
         self.waiting = None;
         self.place.sync_folder().inspect_err(|_| {
-            if is_new {
+            if is_new && self.is_in_place() {
                 self.place.remove().ok();
             }
         })
+    }
+
+    /// Returns `true` if the new content still has the name: nothing of another writer may be put back or removed.
+    fn is_in_place(&self) -> bool {
+        let facts = self.place.metadata();
+        facts.is_ok_and(|facts| (facts.dev(), facts.ino()) == self.inode)
     }
 }
 

@@ -32,6 +32,7 @@ use base::programs;
 use base::sealed_files::SealedFiles;
 use evidence::ledger;
 use rule::Rule;
+use shell::escape::quote;
 
 pub use supervise::{Error, end_by_signal, exit_now, set_alarm};
 
@@ -81,6 +82,20 @@ pub enum Program {
     Shell(OsString),
     /// A program with its arguments.
     Words(Vec<OsString>),
+}
+
+impl Program {
+    /// Returns the command as a person would type it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Shell(text) => text.to_string_lossy().into_owned(),
+            Self::Words(words) => {
+                let words = words.iter().map(|word| quote(&word.to_string_lossy()));
+                words.collect::<Vec<String>>().join(" ")
+            }
+        }
+    }
 }
 
 /// Runs a command and returns when it has ended; descendants may keep running, and stay supervised. `told` is called

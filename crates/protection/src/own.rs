@@ -8,7 +8,7 @@ use crate::Guarded;
 
 /// Commands that are for people, with any arguments.
 const FOR_PEOPLE: &[&str] =
-    names!("grant approve revoke deny dismiss key trust login-code prune uninstall");
+    names!("grant approve revoke deny dismiss key trust login-code prune uninstall migrate");
 
 /// Commands of a group that are for people.
 const IN_GROUPS: &[(&str, &[&str])] = &[
@@ -22,10 +22,11 @@ const IN_GROUPS: &[(&str, &[&str])] = &[
     ("config", names!("set unset")),
     ("prices", names!("update")),
     ("catalog", names!("enable disable uninstall sign")),
+    ("token", names!("create revoke")),
 ];
 
 /// Global options that take the next argument.
-const VALUED: &[&str] = names!("--root --color --trust-store --state");
+const VALUED: &[&str] = names!("--root --color --trust-store --state --store");
 
 /// Returns the objection to running `roleos` with these arguments.
 pub fn command(arguments: &[String]) -> Option<Guarded> {

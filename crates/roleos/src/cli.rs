@@ -244,14 +244,22 @@ impl Command {
     /// Returns `true` if the command makes lasting changes, so that a failed output does not mean that nothing was
     /// done.
     pub(crate) fn changes(&self) -> bool {
-        use command::{catalog, key, sessions, witness};
+        use command::{catalog, key, sessions, token, witness};
         match self {
             Self::Init(_) | Self::Uninstall(_) | Self::Prune(_) | Self::Trust => true,
             Self::Approve(_) | Self::Deny(_) | Self::Dismiss(_) | Self::Mode(_) => true,
             Self::Grant(_) | Self::Revoke(_) | Self::Dispatch(_) | Self::Feedback(_) => true,
             Self::Specialist(words) => words.changes(),
             Self::Sessions(command) => matches!(command, sessions::Command::Seal(_)),
-            Self::Key(command) => matches!(command, key::Command::New(_) | key::Command::Rotate(_)),
+            Self::Migrate(_) | Self::Ship(_) => true,
+            Self::Token(command) => matches!(
+                command,
+                token::Command::Create { .. } | token::Command::Revoke { .. }
+            ),
+            Self::Key(command) => matches!(
+                command,
+                key::Command::New(_) | key::Command::Rotate(_) | key::Command::Enroll(_)
+            ),
             Self::Witness(command) => matches!(
                 command,
                 witness::Command::Seal(_) | witness::Command::Import(_)

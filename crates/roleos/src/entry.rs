@@ -38,10 +38,11 @@ pub fn run(arguments: &[OsString]) -> Exit {
         Ok(exit) => exit,
         Err(failure) => {
             let is_change = cli.command.as_ref().is_some_and(Command::changes);
-            let failure = match (recorded::is_marked(), is_change) {
-                (true, _) => failure.of_record(),
-                (false, true) => failure.of_change(),
-                (false, false) => failure,
+            // A command of many steps, such as `prove` or `up --demo`, is not done when one of them is recorded.
+            let failure = match (is_change, recorded::is_marked()) {
+                (true, true) => failure.of_record(),
+                (true, false) => failure.of_change(),
+                (false, _) => failure,
             };
             ui.fail(&failure);
             failure.exit

@@ -97,14 +97,19 @@ impl Failure {
     /// Says of a command that recorded what it was started for that it is done, whatever failed behind that.
     #[must_use]
     pub(crate) fn of_record(self) -> Self {
-        match self.exit {
-            Exit::Failed | Exit::Refused => Self {
-                exit: Exit::Unfinished,
-                ..self
-            }
-            .hint("do not repeat it: it is recorded, and only what followed failed"),
-            _ => self,
+        if !matches!(self.exit, Exit::Failed | Exit::Refused) {
+            return self;
         }
+        let done = "do not repeat it: it is recorded, and only what followed failed";
+        let hint = match &self.hint {
+            Some(hint) => format!("{done}; {hint}"),
+            None => done.to_owned(),
+        };
+        Self {
+            exit: Exit::Unfinished,
+            ..self
+        }
+        .hint(hint)
     }
 
     /// The reader went away, as `| head` does; nobody is left to tell.

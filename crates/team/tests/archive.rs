@@ -7,9 +7,11 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+use std::fs;
 use std::sync::Arc;
 use std::thread;
 
+use base::environment::Environment;
 use base::workspace::Workspace;
 use evidence::archive::files::FilesArchive;
 use evidence::archive::intake::{Answer, Intake, Refused};
@@ -76,6 +78,37 @@ fn over_both(check: impl Fn(&Arc<dyn Archive>)) {
     let folder = tempfile::tempdir().unwrap();
     let database: Arc<dyn Archive> = Arc::new(database(&server.database().unwrap(), &folder));
     check(&database);
+}
+
+#[test]
+fn a_list_that_another_program_wrote_counts_for_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("repository");
+    fs::create_dir(&root).unwrap();
+    let environment = Environment {
+        state: Some(folder.path().join("state")),
+        ..Environment::default()
+    };
+    let workspace = Workspace::find(Some(&root), &environment).unwrap();
+    let archive = FilesArchive::of(&workspace, 1 << 28);
+    let act = Act::now("ann", "token.create", "ci", "nightly");
+    let (token, _) = Token::create("ci", Role::Agent, &act).unwrap();
+    archive.add_token(&token, &act).unwrap();
+    assert_eq!(archive.tokens().unwrap(), [token.clone()]);
+    // The same token with another role, and a code that was never offered.
+    let tokens = root.join(".role-os/team/tokens.json");
+    let own = fs::read_to_string(&tokens).unwrap();
+    fs::write(&tokens, own.replace("agent", "admin")).unwrap();
+    let codes = root.join(".role-os/team/codes.json");
+    let code = CodeHash::of("1");
+    let hash = &code.0;
+    let forged = format!(r#"[{{"hash":"{hash}","until_ns":9999999999999999999,"by":"ann"}}]"#);
+    fs::write(&codes, forged).unwrap();
+    archive.tokens().unwrap_err();
+    archive.add_token(&token, &act).unwrap_err();
+    archive.use_code(&code, 0).unwrap_err();
+    fs::write(&tokens, own).unwrap();
+    assert_eq!(archive.tokens().unwrap(), [token]);
 }
 
 /// A program of the team, with a workspace and a key of its own.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use base::files::{self, FileError, Lock, Privacy};
 use base::keys::{self, KeyError, KeyStore};
+use base::seals::Seals;
 use base::workspace::Workspace;
 use base::{sealed_files, trust};
 use serde::de::DeserializeOwned;
@@ -32,6 +33,10 @@ mod lines;
 /// Largest list that is read.
 const MAX_LIST: u64 = 16 * 1024 * 1024;
 
+/// Error of a list that another program wrote: it would give itself a role.
+const UNSEALED: &str =
+    "was not written by `roleos`, so nothing in it counts: remove it, and make its entries again";
+
 /// Archive over the files of one workspace.
 #[derive(Debug)]
 pub struct FilesArchive {
@@ -39,6 +44,7 @@ pub struct FilesArchive {
     store: Store,
     folder: PathBuf,
     max_bytes: u64,
+    seals: Seals,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -101,6 +107,7 @@ impl FilesArchive {
             folder: workspace.role_os_dir().join("team"),
             workspace: workspace.clone(),
             max_bytes,
+            seals: Seals::of(workspace),
         }
     }
 
@@ -112,9 +119,13 @@ impl FilesArchive {
             }
             read => read?,
         };
-        serde_json::from_slice(&bytes).map_err(|error| {
-            ArchiveError::Damaged(format!("`{}` cannot be read: {error}", path.display()))
-        })
+        let damaged = |why: &str| ArchiveError::Damaged(format!("`{}` {why}", path.display()));
+        let marks = self.seals.marks(name).map_err(|_| damaged(UNSEALED))?;
+        let seal = self.seals.seal(name, &bytes);
+        if seal.is_some_and(|seal| !marks.contains(&seal)) {
+            return Err(damaged(UNSEALED));
+        }
+        serde_json::from_slice(&bytes).map_err(|error| damaged(&format!("cannot be read: {error}")))
     }
 
     /// Changes a list under the lock; `change` returns `true` if the list must be written, and the act is logged then.
@@ -135,7 +146,10 @@ impl FilesArchive {
             if let Some(act) = act {
                 self.append_act(act)?;
             }
-            files::write(&self.folder.join(name), &text, Privacy::Secret)?;
+            let path = self.folder.join(name);
+            let seal = self.seals.seal(name, &text).unwrap_or_default();
+            let write = || files::write(&path, &text, Privacy::Secret);
+            self.seals.replace(name, &seal, write)?;
         }
         Ok(result)
     }
@@ -186,17 +200,7 @@ impl Archive for FilesArchive {
 
     fn enroll(&self, key: &PublicKey, machine: &str, act: &Act) -> Result<bool, ArchiveError> {
         let digits = hex::encode(key.to_bytes());
-        self.change("machines.json", Some(act), |list: &mut Vec<Machine>| {
-            let id = key.id().to_string();
-            trust::record_keys(&self.workspace, std::slice::from_ref(&id))?;
-            let directory = self.workspace.keys_dir();
-            let path = directory.join(format!("{id}.pub"));
-            if !path.exists() {
-                let line = keys::public_line(key);
-                keys::make_home(&directory)?;
-                sealed_files::announce(self.workspace.state(), &path, Some(line.as_bytes()))?;
-                files::write(&path, line.as_bytes(), Privacy::Shared)?;
-            }
+        let is_new = self.change("machines.json", Some(act), |list: &mut Vec<Machine>| {
             if list.iter().any(|one| one.key == digits) {
                 return Ok((false, false));
             }
@@ -207,7 +211,19 @@ impl Archive for FilesArchive {
                 by: act.who.clone(),
             });
             Ok((true, true))
-        })
+        })?;
+        // Trusted last: a listed key that is not trusted yet enrols nothing, and the next call trusts it.
+        let id = key.id().to_string();
+        trust::record_keys(&self.workspace, std::slice::from_ref(&id))?;
+        let directory = self.workspace.keys_dir();
+        let path = directory.join(format!("{id}.pub"));
+        if !path.exists() {
+            let line = keys::public_line(key);
+            keys::make_home(&directory)?;
+            sealed_files::announce(self.workspace.state(), &path, Some(line.as_bytes()))?;
+            files::write(&path, line.as_bytes(), Privacy::Shared)?;
+        }
+        Ok(is_new)
     }
 
     fn dismiss_key(&self, key: KeyId, act: &Act) -> Result<bool, ArchiveError> {

@@ -174,7 +174,8 @@ fn judge(frame: &Frame, shipment: &Shipment, keyring: &Keyring) -> Judgement {
         Frame::Bundle(bytes) => judge_bundle(bytes, keyring),
         Frame::Line { log, number, text } => {
             let parsed: Result<IgnoredAny, _> = serde_json::from_slice(text.bytes());
-            if parsed.is_err() || text.bytes().first() != Some(&b'{') {
+            let is_text = std::str::from_utf8(text.bytes()).is_ok();
+            if parsed.is_err() || !is_text || text.bytes().first() != Some(&b'{') {
                 return Err(refused(
                     "bad_line",
                     "the line is not a JSON object".to_owned(),

@@ -23,7 +23,8 @@ use base::pins::{Held, Pin};
 use base::said;
 use base::workspace::Workspace;
 use evidence::journal::SessionId;
-use evidence::journal::record::{End, Record};
+use evidence::journal::capture::{self, MAX_TEXT};
+use evidence::journal::record::{End, Prompt, Record};
 use lookup::Disk;
 
 /// Tool name of programs in journals.
@@ -76,15 +77,18 @@ impl Bench {
         set.policy_in(&self.workspace, &self.environment)
     }
 
-    /// Begins the journal of a separate session.
+    /// Begins the journal of a separate session, whose task is the command that a person started.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(&self, directory: &str) -> Result<(), FileError> {
+    pub fn begin(&self, directory: &str, command: &str) -> Result<(), FileError> {
         let desk = Desk::of_bench(self);
         let event = self.event(directory);
         let mut journal = desk.journal(&event)?;
         desk.begin(&mut journal, &event);
+        let kept = capture::text(command, MAX_TEXT);
+        let task = Record::Prompt(Prompt { kept });
+        journal.push(desk.agent_name(), desk.now_ns, task);
         journal.commit(false)
     }
 

@@ -19,14 +19,26 @@ pub(super) fn room(member: &Member, before: &World) -> u64 {
     limit.max(before.size.saturating_mul(2))
 }
 
-/// Returns the bytes of all files of an agent, holes included.
+/// Returns the bytes of all files of an agent, holes included; more than anything if a folder cannot be read.
 pub(super) fn size(slot: &Path) -> u64 {
     let folders = WRITABLE.iter().map(|name| slot.join(name));
-    let entries = folders.flat_map(|folder| walkdir::WalkDir::new(folder).into_iter().flatten());
-    let sizes = entries
-        .filter(|entry| entry.file_type().is_file())
-        .filter_map(|entry| entry.metadata().ok());
-    sizes.fold(0, |sum, facts| sum.saturating_add(facts.len()))
+    let sizes = folders
+        .flat_map(walkdir::WalkDir::new)
+        .map(|entry| match entry {
+            Ok(entry) if entry.file_type().is_dir() => Ok(0),
+            Ok(entry) => entry.metadata().map(|facts| facts.len()),
+            Err(error) => Err(error),
+        });
+    // A folder that the agent closed can hold anything; a file that went away meanwhile holds nothing.
+    let is_gone = |error: &walkdir::Error| {
+        let error = error.io_error();
+        error.is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    };
+    sizes.fold(0, |sum, size| match size {
+        Ok(size) => sum.saturating_add(size),
+        Err(error) if is_gone(&error) => sum,
+        Err(_) => u64::MAX,
+    })
 }
 
 /// Looks at the files of a running agent now and then.

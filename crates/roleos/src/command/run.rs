@@ -29,6 +29,7 @@ use crate::{Exit, Failure};
 #[command(after_help = "\
 Every program that the command starts, and all that those start, is judged when
 it begins: gated actions need a grant or an approval, here as in a tool call.
+What a tool call would only be asked about (destructive, secrets) runs.
 Exit code: the command's own; 125 when it cannot be supervised.
 
 Examples:
@@ -130,7 +131,7 @@ fn supervised(args: &Args, place: Place<'_>) -> Result<Exit, Failure> {
     // In an initialised workspace, every program that runs as an agent gets a journal.
     let is_session = args.session.is_some() || (bench.pin.is_some() && args.shell.is_none());
     if is_session {
-        bench.begin(&here)?;
+        bench.begin(&here, &program.text())?;
     }
     let report = supervision::run(&bench, &program, &mut tell)
         .map_err(|error| Failure::refused("unsupervised", error.to_string()))?;

@@ -738,7 +738,8 @@ fn a_broken_off_exam_names_the_backend_and_a_command_that_goes_on() {
         "--audit",
         "exam.json",
     ];
-    let broken = workspace.roleos(&words).exits(2);
+    // The version is registered, its exam is not finished.
+    let broken = workspace.roleos(&words).exits(3);
     assert!(
         broken.error().contains("backend http://127.0.0.1:1"),
         "{broken:#?}"

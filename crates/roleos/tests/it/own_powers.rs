@@ -241,6 +241,9 @@ fn revisions_in_any_syntax_and_search_results_are_judged() {
             "find . -name '*.json' -exec sed -i s/PreToolUse/X/ {} +",
             "grep -r . .role-os",
             "roleos ledger adopt",
+            "roleos token create x --role admin --why y",
+            "roleos --store postgres://h/d grant git:push",
+            "roleos migrate --from files --to postgres://h/d",
         ],
         "deny",
     );

@@ -341,6 +341,22 @@ fn a_push_that_nothing_approved_is_refused_by_the_hook_of_git_below_a_supervisor
 }
 
 #[test]
+fn a_run_without_a_gated_program_ends_as_a_bundle_with_its_diff() {
+    let workspace = repository();
+    workspace.roleos(&["init", "--agent", "claude"]).exits(0);
+    workspace
+        .roleos(&["run", "--", "sh", "-c", "echo 2 > made.txt"])
+        .exits(0);
+    workspace.roleos(&["sessions", "seal", "--all"]).exits(0);
+    let shown = workspace
+        .roleos(&["witness", "replay", "latest", "--json"])
+        .exits(0);
+    for part in ["sh -c 'echo 2 > made.txt'", "made.txt", "+2"] {
+        assert!(shown.stdout.contains(part), "{part}: {shown:#?}");
+    }
+}
+
+#[test]
 fn a_hook_of_the_repository_is_not_covered_by_the_push_that_starts_it() {
     let workspace = repository();
     git(

@@ -182,10 +182,13 @@ async fn codes_work_once_and_a_program_here_cannot_keep_the_operator_out() {
         "nobody can change it under the operator"
     );
     assert_eq!(log_in(&code).await.0, StatusCode::OK);
-    let long = json!({ "code": "x", "operator": "a\nb" });
-    let (status, answer) = place.post("/api/login", None, &long).await;
-    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-    is_error(&answer, "bad_operator");
+    // The last two look like names that are given to a token, and to a person of a provider.
+    for name in ["a\nb", "token ci", "ada (login.example)"] {
+        let login = json!({ "code": "x", "operator": name });
+        let (status, answer) = place.post("/api/login", None, &login).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{name}");
+        is_error(&answer, "bad_operator");
+    }
 }
 
 #[tokio::test]

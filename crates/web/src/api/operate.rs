@@ -115,9 +115,12 @@ impl Signature {
             let message = format!("`operator` must be left out: you are {}", person.name);
             return Err(unfit("bad_operator", message));
         }
-        let own = || person.name.clone();
+        let name = match named.filter(is_other) {
+            Some(name) => checked_name(name)?,
+            None => person.name.clone(),
+        };
         Ok(Self {
-            name: named.map_or_else(|| Ok(own()), checked_name)?,
+            name,
             person,
             reason,
             now: base::clock::text(base::clock::now_ns() / 1_000_000 * 1_000_000),

@@ -70,16 +70,22 @@ pub(super) async fn log_in(
     Ok(response)
 }
 
-/// Checks that a name fits on one line of a log.
+/// Checks that a name fits on one line of a log, and that it is not in a form that is not typed.
 pub(crate) fn checked_name(name: String) -> Result<String, Problem> {
     let fits = !name.trim().is_empty()
         && name.chars().count() <= MAX_NAME
         && !name.chars().any(char::is_control);
-    if fits {
-        return Ok(name);
+    if !fits {
+        let message =
+            format!("`operator` must be a name of 1 to {MAX_NAME} characters on one line");
+        return Err(unfit("bad_operator", message));
     }
-    let message = format!("`operator` must be a name of 1 to {MAX_NAME} characters on one line");
-    Err(unfit("bad_operator", message))
+    // Names in these forms are given to tokens and to people that a provider vouches for.
+    if name.contains('(') || name.split_whitespace().any(|word| word == "token") {
+        let message = "`operator` must have no `(` and no word `token`: such names are not typed";
+        return Err(unfit("bad_operator", message));
+    }
+    Ok(name)
 }
 
 /// Returns the problem of a refused login.

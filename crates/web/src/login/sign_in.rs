@@ -25,6 +25,8 @@ pub(crate) const CALLBACK: &str = "/login/callback";
 pub(crate) const PATIENCE_SECONDS: u64 = 600;
 /// Logins that are remembered; the oldest makes room.
 const MAX_WAITING: usize = 4096;
+/// Longest name of a person, in columns; the provider's name follows it.
+const MAX_CLAIM: usize = 60;
 /// Values of the claim that are looked at, and that are shown to a person without a role.
 const MAX_GROUPS: usize = 1000;
 const SHOWN_GROUPS: usize = 20;
@@ -115,7 +117,10 @@ impl SignIn {
     }
 
     pub(super) fn is_over_tls(&self) -> bool {
-        self.set.address.starts_with("https://")
+        self.set
+            .address
+            .get(..8)
+            .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
     }
 
     /// Begins a login; returns where the browser goes, and the state that it must keep. `own` is the address that the
@@ -185,9 +190,12 @@ impl SignIn {
         let subject = text("sub").filter(|subject| !subject.is_empty());
         let subject = subject.ok_or_else(|| refused("bad_token", "the ID token has no `sub`"))?;
         let is_unverified = self.set.name_claim == "email"
-            && matches!(claims.get("email_verified"), Some(it) if it.as_bool() != Some(true));
+            && claims.get("email_verified").and_then(Value::as_bool) != Some(true);
         let named = text(&self.set.name_claim).filter(|name| !is_unverified && !name.is_empty());
-        let name = format!("{} ({})", named.unwrap_or(subject), self.host());
+        // Cut before the provider is named, so that no name can push it off.
+        let named = clean::line(named.unwrap_or(subject), MAX_CLAIM);
+        let named: String = named.chars().take(MAX_CLAIM).collect();
+        let name = format!("{} ({})", named.trim(), self.host());
         let name: String = clean::line(&name, MAX_NAME)
             .chars()
             .take(MAX_NAME)

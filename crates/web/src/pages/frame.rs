@@ -154,6 +154,7 @@ impl Visit {
                 // There is no way from the login to the login.
                 path: String::new(),
                 note: None,
+                workspaces: Vec::new(),
                 ..self.frame
             },
             ..self

@@ -40,11 +40,15 @@ pub(super) struct Asked {
     pub(super) next: String,
 }
 
+/// Longest address to which a login leads back.
+const MAX_NEXT: usize = 2048;
+
 /// A place of ours; anything else leads to the overview.
 pub(super) fn local(next: &str) -> String {
     let is_ours = next.starts_with('/')
         && !next.starts_with("//")
         && !next.contains(['\\', '\r', '\n'])
+        && next.len() <= MAX_NEXT
         && next.is_ascii();
     if is_ours { next } else { "/" }.to_owned()
 }
