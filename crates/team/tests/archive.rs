@@ -2,9 +2,10 @@
 //! order, with proofs, and without loss on the way from one to the other.
 
 #![expect(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on says so by panicking"
+    reason = "a test that cannot go on says so by panicking, and another program writes as it likes"
 )]
 
 use std::fs;
@@ -94,7 +95,7 @@ fn a_list_that_another_program_wrote_counts_for_nothing() {
     let act = Act::now("ann", "token.create", "ci", "nightly");
     let (token, _) = Token::create("ci", Role::Agent, &act).unwrap();
     archive.add_token(&token, &act).unwrap();
-    assert_eq!(archive.tokens().unwrap(), [token.clone()]);
+    assert_eq!(archive.tokens().unwrap(), std::slice::from_ref(&token));
     // The same token with another role, and a code that was never offered.
     let tokens = root.join(".role-os/team/tokens.json");
     let own = fs::read_to_string(&tokens).unwrap();

@@ -71,6 +71,9 @@ fn told(record: &Record) -> Option<(Style, &'static str, String)> {
         }
         Record::Unwatched(unwatched) => (WARN, "unwatched", kept(&unwatched.why)),
         Record::End(end) => (BOLD, "end", kept(&end.reason)),
+        Record::Sealed(sealed) if sealed.sha256.is_empty() => {
+            (DIM, "empty", "nothing to seal".to_owned())
+        }
         Record::Sealed(sealed) => (GOOD, "sealed", kept(&sealed.task_id)),
         Record::Repaired(torn) => {
             let text = format!("a line of {} bytes was cut off by a crash", torn.bytes);
