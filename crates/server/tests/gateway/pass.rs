@@ -436,7 +436,8 @@ fn a_slow_reader_slows_the_upstream_down() {
         before = so_far();
         thread::sleep(Duration::from_millis(500));
     }
-    assert!(so_far() < 100 * 0x1_0000 + 16 * 1024 * 1024, "{}", so_far());
+    // Half of what the upstream has; the buffers of the system grow to some dozens of megabytes.
+    assert!(so_far() < 1000 * 0x1_0000, "{}", so_far());
 }
 
 #[test]
