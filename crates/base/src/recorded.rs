@@ -1,4 +1,4 @@
-//! Whether this process has recorded what its command was started for. From then on an error does not mean that nothing
+//! The mark that this process has recorded the act of its command. From then on an error does not mean that nothing
 //! was done, whatever failed.
 //!
 //! One command is one process, so one mark is enough. `roleos up` serves many requests and never looks at it.

@@ -1,4 +1,4 @@
-//! What happened hour by hour or day by day, in UTC, for the charts: refusals, and latencies of the gateway.
+//! Counts by hour or by day, in UTC, for the charts: refusals, and latencies of the gateway.
 
 use rusqlite::{Connection, params};
 

@@ -101,7 +101,7 @@ impl World {
     }
 }
 
-/// What the index is: its entries without what git saw of the files, which a look at them changes.
+/// Identity of the index: its entries without git's facts about the files, which reading them changes.
 fn index_entry(root: &Path) -> Option<String> {
     let path = root.join(".git/index");
     if !path.exists() {

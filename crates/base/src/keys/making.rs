@@ -98,7 +98,7 @@ fn take_back(directory: &Path, rotation: &Rotation) -> bool {
         return false;
     }
     for id in &names {
-        // A public half alone is the key of nobody who signs.
+        // A public half alone signs nothing.
         files::remove_file(&directory.join(format!("{id}.pub"))).ok();
     }
     true

@@ -10,7 +10,7 @@ use std::thread;
 /// Bytes of an error message that are kept.
 const MAX_MESSAGE: usize = 64 * 1024;
 
-/// What came through one stream, up to a limit.
+/// Output of one stream, up to a limit.
 #[derive(Debug, Default)]
 pub struct Printed {
     /// The first bytes.

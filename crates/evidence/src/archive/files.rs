@@ -33,6 +33,9 @@ mod lines;
 /// Largest list that is read.
 const MAX_LIST: u64 = 16 * 1024 * 1024;
 
+/// Most attempts to read a list that changes meanwhile.
+const MAX_LOOKS: usize = 8;
+
 /// Error of a list that another program wrote: it would give itself a role.
 const UNSEALED: &str =
     "was not written by `roleos`, so nothing in it counts: remove it, and make its entries again";
@@ -113,19 +116,23 @@ impl FilesArchive {
 
     fn list<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>, ArchiveError> {
         let path = self.folder.join(name);
-        let bytes = match files::read(&path, MAX_LIST) {
-            Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Vec::new());
-            }
-            read => read?,
-        };
         let damaged = |why: &str| ArchiveError::Damaged(format!("`{}` {why}", path.display()));
-        let marks = self.seals.marks(name).map_err(|_| damaged(UNSEALED))?;
-        let seal = self.seals.seal(name, &bytes);
-        if seal.is_some_and(|seal| !marks.contains(&seal)) {
-            return Err(damaged(UNSEALED));
+        // The list and its mark are two reads, and another program may write between them.
+        for _ in 0..MAX_LOOKS {
+            let bytes = match files::read(&path, MAX_LIST) {
+                Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => {
+                    return Ok(Vec::new());
+                }
+                read => read?,
+            };
+            let marks = self.seals.marks(name).map_err(|_| damaged(UNSEALED))?;
+            let seal = self.seals.seal(name, &bytes);
+            if seal.is_none_or(|seal| marks.contains(&seal)) {
+                return serde_json::from_slice(&bytes)
+                    .map_err(|error| damaged(&format!("cannot be read: {error}")));
+            }
         }
-        serde_json::from_slice(&bytes).map_err(|error| damaged(&format!("cannot be read: {error}")))
+        Err(damaged(UNSEALED))
     }
 
     /// Changes a list under the lock; `change` returns `true` if the list must be written, and the act is logged then.

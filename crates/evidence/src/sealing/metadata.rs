@@ -33,7 +33,7 @@ const MAX_FILE: u64 = 4 << 20;
 /// More files than this are not looked at.
 const MOST: usize = 1024;
 
-/// What stands at one of the paths.
+/// Content of one of the paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     /// Permissions, and the object of the bytes; one that is too large has its size in place of that.

@@ -83,7 +83,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What the audit log says of a side, without the URL's password.
+/// Returns the name of a side for the audit log, without the URL's password.
 fn kind(name: &str) -> &'static str {
     match name {
         "files" => "files",
